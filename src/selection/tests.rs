@@ -328,6 +328,38 @@ fn a_large_step_visits_no_chunk_in_vain() {
     assert_eq!(axis.touched(1 << 38).nth(5), Some(10));
 }
 
+/// All of what is small, since a step that is one longer than a chunk is too rare in random tests.
+#[test]
+fn every_small_step_and_chunk() {
+    for step in (-9..=9).filter(|step| *step != 0) {
+        for (length, start) in (1..22u64).flat_map(|length| (0..3).map(move |start| (length, start))) {
+            let start = if step < 0 { -1 - start } else { start };
+            let expected = python_slice(length, Some(start), None, step);
+            let found = resolve_one(Axis::Range { start: Some(start), stop: None, step }, length);
+            for chunk in 1..9 {
+                let mut chunks: Vec<u64> = expected.iter().map(|index| index / chunk).collect();
+                chunks.sort_unstable();
+                chunks.dedup();
+                assert_eq!(found.touched(chunk).collect::<Vec<_>>(), chunks, "step {step}, chunk {chunk}");
+                for lo in (0..length).step_by(usize::try_from(chunk).unwrap()) {
+                    let inside: Vec<(u64, u64)> = expected
+                        .iter()
+                        .copied()
+                        .zip(0..)
+                        .filter(|(at, _)| (lo..lo + chunk).contains(at))
+                        .collect();
+                    assert_eq!(
+                        items(found.within(lo, lo + chunk)),
+                        inside,
+                        "step {step}, {lo}, chunk {chunk}"
+                    );
+                    assert_eq!(found.covers(lo, lo + chunk), inside.len() as u64 == chunk);
+                }
+            }
+        }
+    }
+}
+
 /// A bound, sometimes absent or extreme.
 fn any_bound() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![Just(None), (-30..30i64).prop_map(Some), any::<i64>().prop_map(Some)]
