@@ -7,4 +7,7 @@ mod error;
 mod selection;
 mod shape;
 
+pub use dtype::{ByteOrder, Dtype, Element, MAX_ITEMSIZE, TimeBase, TimeUnit, VoidType};
 pub use error::{Error, Result};
+pub use selection::{Axis, Selection};
+pub use shape::{MAX_LEN, MAX_NDIM};
