@@ -122,11 +122,13 @@ impl From<ShapeError> for Damage {
 /// first. Chunk and block lengths are at least 1 also where the array's length is 0. An array without items may
 /// have lengths whose product overflows, since nothing is ever multiplied out for it; its chunk grid is limited as
 /// any other, because a resize can give it items.
+///
+/// Without a block shape, that of the raw layout, only the rules for chunks hold.
 pub(crate) fn validate_shapes(
     itemsize: u64,
     shape: &[u64],
     chunk: &[u64],
-    block: &[u64],
+    block: Option<&[u64]>,
 ) -> Result<(), ShapeError> {
     let invalid = |what: String| Err(ShapeError::Invalid(what));
     let too_large = |what: String| Err(ShapeError::TooLarge(what));
@@ -134,12 +136,14 @@ pub(crate) fn validate_shapes(
     if shape.len() > MAX_NDIM {
         return too_large(format!("{} dimensions; the limit is {MAX_NDIM}", shape.len()));
     }
-    if chunk.len() != shape.len() || block.len() != shape.len() {
+    let ones = Dims::from_elem(1, shape.len());
+    let block_or_item = block.unwrap_or(&ones);
+    if chunk.len() != shape.len() || block_or_item.len() != shape.len() {
         return invalid(format!(
             "the shape has {} dimensions, the chunk shape {} and the block shape {}",
             shape.len(),
             chunk.len(),
-            block.len()
+            block_or_item.len()
         ));
     }
     if itemsize == 0 {
@@ -151,7 +155,7 @@ pub(crate) fn validate_shapes(
     if let Some(axis) = shape.iter().position(|&length| length > MAX_LEN) {
         return too_large(format!("a length of {} in dimension {axis}; the limit is {MAX_LEN}", shape[axis]));
     }
-    for (axis, (&chunk, &block)) in chunk.iter().zip(block).enumerate() {
+    for (axis, (&chunk, &block)) in chunk.iter().zip(block_or_item).enumerate() {
         if chunk == 0 || block == 0 {
             return invalid(format!(
                 "a chunk length of {chunk} and a block length of {block} in dimension {axis}; both are at least 1"
@@ -166,13 +170,17 @@ pub(crate) fn validate_shapes(
     if bytes(shape, itemsize).is_none_or(|bytes| bytes > MAX_LEN) {
         return too_large(format!("an array of shape {shape:?} has more than {MAX_LEN} bytes"));
     }
-    if bytes(block, itemsize).is_none_or(|bytes| bytes > MAX_BLOCK_BYTES) {
+    if let Some(block) = block
+        && bytes(block, itemsize).is_none_or(|bytes| bytes > MAX_BLOCK_BYTES)
+    {
         return too_large(format!("a block of shape {block:?} has more than {MAX_BLOCK_BYTES} bytes"));
     }
     if bytes(chunk, itemsize).is_none_or(|bytes| bytes > MAX_LEN) {
         return too_large(format!("a chunk of shape {chunk:?} has more than {MAX_LEN} bytes"));
     }
-    if product(&grid(chunk, block)).is_none_or(|blocks| blocks > MAX_BLOCKS_PER_CHUNK) {
+    if let Some(block) = block
+        && product(&grid(chunk, block)).is_none_or(|blocks| blocks > MAX_BLOCKS_PER_CHUNK)
+    {
         return too_large(format!(
             "a chunk of shape {chunk:?} has more than {MAX_BLOCKS_PER_CHUNK} blocks of shape {block:?}"
         ));
@@ -342,7 +350,7 @@ mod tests {
     fn geometries_that_are_right() {
         let ok = |itemsize, shape: &[u64], chunk: &[u64], block: &[u64]| {
             assert_eq!(
-                validate_shapes(itemsize, shape, chunk, block),
+                validate_shapes(itemsize, shape, chunk, Some(block)),
                 Ok(()),
                 "{shape:?} {chunk:?} {block:?}"
             );
@@ -361,40 +369,40 @@ mod tests {
 
     #[test]
     fn geometries_that_are_wrong() {
-        invalid(validate_shapes(0, &[4], &[4], &[4]), "item size of 0");
-        invalid(validate_shapes(4, &[4], &[4, 4], &[4]), "the chunk shape 2");
-        invalid(validate_shapes(4, &[4], &[4], &[]), "the block shape 0");
-        invalid(validate_shapes(4, &[4], &[0], &[1]), "chunk length of 0");
-        invalid(validate_shapes(4, &[0, 0], &[1, 0], &[1, 0]), "in dimension 1");
-        invalid(validate_shapes(4, &[4], &[4], &[0]), "block length of 0");
-        invalid(validate_shapes(4, &[4, 4], &[4, 4], &[4, 5]), "block length of 5");
+        invalid(validate_shapes(0, &[4], &[4], Some(&[4])), "item size of 0");
+        invalid(validate_shapes(4, &[4], &[4, 4], Some(&[4])), "the chunk shape 2");
+        invalid(validate_shapes(4, &[4], &[4], Some(&[])), "the block shape 0");
+        invalid(validate_shapes(4, &[4], &[0], Some(&[1])), "chunk length of 0");
+        invalid(validate_shapes(4, &[0, 0], &[1, 0], Some(&[1, 0])), "in dimension 1");
+        invalid(validate_shapes(4, &[4], &[4], Some(&[0])), "block length of 0");
+        invalid(validate_shapes(4, &[4, 4], &[4, 4], Some(&[4, 5])), "block length of 5");
     }
 
     #[test]
     fn geometries_that_are_too_large() {
-        too_large(validate_shapes(1, &[1; 33], &[1; 33], &[1; 33]), "33 dimensions");
-        too_large(validate_shapes((1 << 24) + 1, &[1], &[1], &[1]), "item size");
-        too_large(validate_shapes(1, &[MAX_LEN + 1, 0], &[1, 1], &[1, 1]), "in dimension 0");
-        too_large(validate_shapes(7, &[MAX_LEN / 7 + 1], &[1 << 30], &[1]), "an array of shape");
-        too_large(validate_shapes(1, &[1 << 32, 1 << 32], &[1 << 9; 2], &[1; 2]), "an array of shape");
-        too_large(validate_shapes(1, &[1 << 25], &[1 << 25], &[(1 << 24) + 1]), "a block of shape");
-        too_large(validate_shapes(2, &[1 << 25], &[1 << 25], &[(1 << 23) + 1]), "a block of shape");
-        too_large(validate_shapes(4, &[9, 9], &[1 << 16; 2], &[1 << 16; 2]), "a block of shape");
-        too_large(validate_shapes(1, &[9], &[MAX_LEN + 1], &[1]), "a chunk of shape");
-        too_large(validate_shapes(4, &[9, 9], &[1 << 31; 2], &[1 << 10; 2]), "a chunk of shape");
-        too_large(validate_shapes(1, &[1 << 40], &[(1 << 28) + 1], &[1]), "blocks of shape");
+        too_large(validate_shapes(1, &[1; 33], &[1; 33], Some(&[1; 33])), "33 dimensions");
+        too_large(validate_shapes((1 << 24) + 1, &[1], &[1], Some(&[1])), "item size");
+        too_large(validate_shapes(1, &[MAX_LEN + 1, 0], &[1, 1], Some(&[1, 1])), "in dimension 0");
+        too_large(validate_shapes(7, &[MAX_LEN / 7 + 1], &[1 << 30], Some(&[1])), "an array of shape");
+        too_large(validate_shapes(1, &[1 << 32, 1 << 32], &[1 << 9; 2], Some(&[1; 2])), "an array of shape");
+        too_large(validate_shapes(1, &[1 << 25], &[1 << 25], Some(&[(1 << 24) + 1])), "a block of shape");
+        too_large(validate_shapes(2, &[1 << 25], &[1 << 25], Some(&[(1 << 23) + 1])), "a block of shape");
+        too_large(validate_shapes(4, &[9, 9], &[1 << 16; 2], Some(&[1 << 16; 2])), "a block of shape");
+        too_large(validate_shapes(1, &[9], &[MAX_LEN + 1], Some(&[1])), "a chunk of shape");
+        too_large(validate_shapes(4, &[9, 9], &[1 << 31; 2], Some(&[1 << 10; 2])), "a chunk of shape");
+        too_large(validate_shapes(1, &[1 << 40], &[(1 << 28) + 1], Some(&[1])), "blocks of shape");
         let mut shape = [3; 32];
         shape[7] = 5;
-        too_large(validate_shapes(1, &shape, &[1; 32], &[1; 32]), "takes 65 bits");
-        too_large(validate_shapes(1, &[0, MAX_LEN, MAX_LEN], &[1; 3], &[1; 3]), "takes 126 bits");
+        too_large(validate_shapes(1, &shape, &[1; 32], Some(&[1; 32])), "takes 65 bits");
+        too_large(validate_shapes(1, &[0, MAX_LEN, MAX_LEN], &[1; 3], Some(&[1; 3])), "takes 126 bits");
     }
 
     #[test]
     fn errors_of_both_borders() {
-        let error = validate_shapes(4, &[4], &[0], &[1]).unwrap_err();
+        let error = validate_shapes(4, &[4], &[0], Some(&[1])).unwrap_err();
         assert!(matches!(Error::from(error.clone()), Error::InvalidArgument { .. }));
         assert!(Damage::from(error).0.contains("chunk length of 0"));
-        let error = validate_shapes(1, &[1; 33], &[1; 33], &[1; 33]).unwrap_err();
+        let error = validate_shapes(1, &[1; 33], &[1; 33], Some(&[1; 33])).unwrap_err();
         assert!(matches!(Error::from(error), Error::TooLarge { .. }));
     }
 
@@ -464,7 +472,7 @@ mod tests {
         #[test]
         fn defaults_are_valid((shape, itemsize) in any_shape(), zero in any::<Option<usize>>()) {
             let (chunk, block) = defaults(&shape, itemsize);
-            prop_assert_eq!(validate_shapes(itemsize, &shape, &chunk, &block), Ok(()));
+            prop_assert_eq!(validate_shapes(itemsize, &shape, &chunk, Some(&block)), Ok(()));
             prop_assert!(bytes(&block, itemsize).unwrap() <= DEFAULT_BLOCK_BYTES.max(itemsize));
             prop_assert!(bytes(&chunk, itemsize).unwrap() <= DEFAULT_CHUNK_BYTES.max(itemsize));
             let mut largest = true;

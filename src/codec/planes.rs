@@ -61,7 +61,7 @@ pub(super) fn streams(
                 .split_at_checked(len as usize)
                 .ok_or_else(|| Damage::new("a byte plane reaches past the end of its block"))?;
             rest = after;
-            Ok(stream)
+            Ok::<_, Damage>(stream)
         };
         let stream = match kind {
             0 => Stream::Constant(

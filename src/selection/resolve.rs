@@ -11,10 +11,23 @@ use crate::shape::{Dims, MAX_LEN, MAX_NDIM, product};
 pub(crate) struct ResolvedSelection {
     axes: SmallVec<[AxisSelection; 4]>,
     out_shape: Dims,
+    /// For each dimension of the result the one of the array that it comes from; `None` for a new one.
+    out_axes: SmallVec<[Option<usize>; 4]>,
     len: u64,
 }
 
 impl ResolvedSelection {
+    /// The box of `shape` at `origin`, which must lie inside the array.
+    #[cfg(feature = "write")]
+    pub(crate) fn of_box(origin: &[u64], shape: &[u64]) -> Self {
+        ResolvedSelection {
+            axes: origin.iter().zip(shape).map(|(&start, &len)| AxisSelection::range(start, 1, len)).collect(),
+            out_shape: shape.into(),
+            out_axes: (0..shape.len()).map(Some).collect(),
+            len: product(shape).unwrap_or(u64::MAX),
+        }
+    }
+
     /// What is selected along each dimension of the array.
     pub(crate) fn axes(&self) -> &[AxisSelection] {
         &self.axes
@@ -23,6 +36,11 @@ impl ResolvedSelection {
     /// Shape of the result: without the dimensions of single indices, with the new ones.
     pub(crate) fn out_shape(&self) -> &[u64] {
         &self.out_shape
+    }
+
+    /// For each dimension of the result the one of the array that it comes from; `None` for a new one.
+    pub(crate) fn out_axes(&self) -> &[Option<usize>] {
+        &self.out_axes
     }
 
     /// Number of selected indices along each dimension of the array. In C order it numbers the same items as
@@ -66,7 +84,8 @@ impl Selection {
             });
         };
 
-        let mut resolving = Resolving { shape, axes: SmallVec::new(), out_shape: Dims::new() };
+        let mut resolving =
+            Resolving { shape, axes: SmallVec::new(), out_shape: Dims::new(), out_axes: SmallVec::new() };
         let mut explicit_ellipsis = false;
         for axis in &self.axes {
             match axis {
@@ -74,7 +93,10 @@ impl Selection {
                     explicit_ellipsis = true;
                     resolving.whole(unspoken);
                 }
-                Axis::NewAxis => resolving.out_shape.push(1),
+                Axis::NewAxis => {
+                    resolving.out_shape.push(1);
+                    resolving.out_axes.push(None);
+                }
                 Axis::Index(index) => resolving.index(*index)?,
                 Axis::Range { start, stop, step } => resolving.range(*start, *stop, *step)?,
                 Axis::List(indices) => resolving.list(indices)?,
@@ -92,6 +114,7 @@ struct Resolving<'a> {
     shape: &'a [u64],
     axes: SmallVec<[AxisSelection; 4]>,
     out_shape: Dims,
+    out_axes: SmallVec<[Option<usize>; 4]>,
 }
 
 impl Resolving<'_> {
@@ -103,6 +126,7 @@ impl Resolving<'_> {
 
     fn push(&mut self, axis: AxisSelection) {
         self.out_shape.push(axis.len());
+        self.out_axes.push(Some(self.axes.len()));
         self.axes.push(axis);
     }
 
@@ -156,14 +180,14 @@ impl Resolving<'_> {
     }
 
     fn finish(self) -> Result<ResolvedSelection> {
-        let Resolving { axes, out_shape, .. } = self;
+        let Resolving { axes, out_shape, out_axes, .. } = self;
         if out_shape.len() > MAX_NDIM {
             return Err(Error::TooLarge {
                 what: format!("a result of {} dimensions; the limit is {MAX_NDIM}", out_shape.len()),
             });
         }
         match product(&out_shape) {
-            Some(len) if len <= MAX_LEN => Ok(ResolvedSelection { axes, out_shape, len }),
+            Some(len) if len <= MAX_LEN => Ok(ResolvedSelection { axes, out_shape, out_axes, len }),
             _ => Err(Error::TooLarge {
                 what: format!("a result of shape {out_shape:?}, of more than {MAX_LEN} items"),
             }),

@@ -1,0 +1,319 @@
+//! Arrays of variable-length items: offsets and values, two arrays seen as one.
+
+use super::Array;
+use crate::dtype::{Dtype, Element};
+use crate::error::{Damage, Error, Result};
+use crate::format::{RaggedElement, Record};
+use crate::num::saturating_usize;
+use crate::selection::{AxisSelection, ResolvedSelection, Selection};
+use crate::shape::Dims;
+use crate::store::{Snapshot, Store};
+use std::ops::Range;
+
+/// An array of strings, or of runs of values, in one snapshot of a store.
+///
+/// Reading a selection reads the offsets of its items and then their values; runs of items are read at once.
+pub struct Ragged {
+    element: RaggedElement,
+    shape: Dims,
+    offsets: Array,
+    values: Array,
+}
+
+/// Strings that were read, one after the other in one piece of memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strings {
+    text: String,
+    ends: Vec<usize>,
+}
+
+/// Runs of values that were read, one after the other in one piece of memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RaggedItems<T> {
+    values: Vec<T>,
+    ends: Vec<usize>,
+}
+
+fn range(ends: &[usize], n: usize) -> Option<Range<usize>> {
+    Some(if n == 0 { 0 } else { *ends.get(n - 1)? }..*ends.get(n)?)
+}
+
+impl Strings {
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// String `n`, counted in C order of the selection.
+    pub fn get(&self, n: usize) -> Option<&str> {
+        self.text.get(range(&self.ends, n)?)
+    }
+
+    /// All strings, in C order of the selection.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|n| self.get(n).unwrap_or_default())
+    }
+}
+
+impl<T> RaggedItems<T> {
+    /// Number of runs.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Run `n`, counted in C order of the selection.
+    pub fn get(&self, n: usize) -> Option<&[T]> {
+        self.values.get(range(&self.ends, n)?)
+    }
+
+    /// All runs, in C order of the selection.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        (0..self.len()).map(|n| self.get(n).unwrap_or_default())
+    }
+}
+
+impl Store {
+    /// The ragged array `path` in the state that this handle shows now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::ragged`].
+    pub fn ragged(&self, path: &str) -> Result<Ragged> {
+        self.snapshot().ragged(path)
+    }
+}
+
+impl Snapshot {
+    /// The ragged array `path`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Snapshot::array`].
+    pub fn ragged(&self, path: &str) -> Result<Ragged> {
+        let path = path.trim_matches('/');
+        match self.record(path)? {
+            Record::Ragged(record) => Ok(Ragged {
+                element: record.element,
+                shape: record.shape,
+                offsets: Array::new(self.clone(), path.to_owned(), record.offsets),
+                values: Array::new(self.clone(), path.to_owned(), record.values),
+            }),
+            Record::Unknown(kind) => {
+                Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") })
+            }
+            Record::Group | Record::Array(_) => Err(Error::invalid(format!("'{path}' is not a ragged array"))),
+        }
+    }
+}
+
+impl Ragged {
+    /// Length in each dimension.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Whether the items are strings; else they are runs of values.
+    pub fn is_strings(&self) -> bool {
+        self.element == RaggedElement::Strings
+    }
+
+    /// What the values are; bytes of UTF-8 for strings.
+    pub fn value_dtype(&self) -> &Dtype {
+        self.values.dtype()
+    }
+
+    /// Number of values of all items together.
+    pub fn value_count(&self) -> u64 {
+        self.values.len()
+    }
+
+    /// Bytes of the file that hold the array's chunks.
+    pub fn stored_bytes(&self) -> u64 {
+        self.offsets.stored_bytes().saturating_add(self.values.stored_bytes())
+    }
+
+    /// Reads the strings of a selection.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::read`]; [`Error::Corrupt`] also for offsets that are out of order and for bytes that are not UTF-8.
+    pub fn read_strings(&self, selection: &Selection) -> Result<Strings> {
+        if !self.is_strings() {
+            return Err(Error::DtypeMismatch {
+                array: self.values.path().to_owned(),
+                stored: format!("runs of {}", self.value_dtype()),
+                wanted: "strings".to_owned(),
+            });
+        }
+        let RaggedItems { values, ends } = self.read_runs::<u8>(selection)?;
+        let text = String::from_utf8(values).map_err(|_| self.damage("a string that is not UTF-8"))?;
+        if ends.iter().all(|&end| text.is_char_boundary(end)) {
+            Ok(Strings { text, ends })
+        } else {
+            Err(self.damage("a string that ends within a character"))
+        }
+    }
+
+    /// Reads the runs of values of a selection.
+    ///
+    /// # Errors
+    ///
+    /// As [`Array::read`]; [`Error::Corrupt`] also for offsets that are out of order.
+    pub fn read_runs<T: Element>(&self, selection: &Selection) -> Result<RaggedItems<T>> {
+        super::check_dtype::<T>(self.value_dtype(), self.values.path())?;
+        let selection = selection.resolve(&self.shape)?;
+        let mut items = RaggedItems { values: Vec::new(), ends: Vec::new() };
+        let mut wanted = numbers(&selection, &self.shape).peekable();
+        while let Some(first) = wanted.next() {
+            // Items that follow each other are one read of offsets and one of values.
+            let mut after = first + 1;
+            while wanted.next_if_eq(&after).is_some() {
+                after += 1;
+            }
+            self.read_run(first..after, &mut items)?;
+        }
+        Ok(items)
+    }
+
+    /// Reads the items `run`, counted in C order, and adds them to `items`.
+    fn read_run<T: Element>(&self, run: Range<u64>, items: &mut RaggedItems<T>) -> Result<()> {
+        let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let offsets: Vec<i64> = self.offsets.read(&Selection::from(bound(run.start)..bound(run.end + 1)))?;
+        let ascends = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let (Some(&low), Some(&high)) = (offsets.first(), offsets.last()) else { return Ok(()) };
+        if !ascends || low < 0 || high.cast_unsigned() > self.values.len() {
+            return Err(self.damage("offsets that are out of order or outside the values"));
+        }
+        let base = items.values.len();
+        let mut values = self.values.read(&Selection::from(low..high))?;
+        if base == 0 { items.values = values } else { items.values.append(&mut values) }
+        let ends = offsets[1..].iter().map(|offset| base + saturating_usize((offset - low).cast_unsigned()));
+        items.ends.extend(ends);
+        Ok(())
+    }
+
+    fn damage(&self, what: &str) -> Error {
+        let mut error = self.values.snapshot().frames().damage(Damage::new(what), None);
+        if let Error::Corrupt { place, .. } = &mut error {
+            place.array = Some(self.values.path().to_owned());
+        }
+        error
+    }
+}
+
+/// The numbers, in C order of the array, of the items of a selection, in C order of the selection.
+fn numbers<'a>(selection: &'a ResolvedSelection, shape: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+    let indices: Vec<Vec<u64>> = selection.axes().iter().map(indices).collect();
+    (0..selection.len()).map(move |n| {
+        let (mut rest, mut number, mut items) = (n, 0, 1);
+        for (indices, len) in indices.iter().zip(shape).rev() {
+            let count = indices.len() as u64;
+            number += indices[saturating_usize(rest % count)] * items;
+            rest /= count;
+            items *= len;
+        }
+        number
+    })
+}
+
+/// The indices along one dimension, in the order of their positions.
+fn indices(axis: &AxisSelection) -> Vec<u64> {
+    match axis {
+        AxisSelection::Range { start, step, len } => {
+            (0..*len).map(|n| start.wrapping_add_signed(step.wrapping_mul(n.cast_signed()))).collect()
+        }
+        AxisSelection::List { sorted } => {
+            let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
+            by_position.sort_unstable();
+            by_position.into_iter().map(|(_, index)| index).collect()
+        }
+    }
+}
+
+#[cfg(feature = "write")]
+mod write {
+    use super::super::spec::ArraySpec;
+    use super::super::write::{Source, WriteOptions, Writing};
+    use crate::dtype::{Dtype, Element};
+    use crate::error::{Error, Result};
+    use crate::format::{RaggedElement, RaggedRecord, Record};
+    use crate::selection::ResolvedSelection;
+    use crate::shape::{self, Dims};
+    use crate::store::{Staged, Staging, Writer};
+    use smallvec::smallvec;
+
+    impl Writer {
+        /// Creates an array of strings and writes all of them, in C order.
+        ///
+        /// # Errors
+        ///
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that of the
+        /// shape.
+        pub fn create_strings<S: AsRef<str>>(&mut self, path: &str, shape: &[u64], strings: &[S]) -> Result<()> {
+            let runs = strings.iter().map(|string| string.as_ref().as_bytes());
+            self.create_runs(path, shape, RaggedElement::Strings, Dtype::U8, runs)
+        }
+
+        /// Creates a ragged array of runs of values and writes all of them, in C order.
+        ///
+        /// # Errors
+        ///
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that of the
+        /// shape.
+        pub fn create_ragged<T: Element, R: AsRef<[T]>>(&mut self, path: &str, shape: &[u64], runs: &[R]) -> Result<()> {
+            let runs = runs.iter().map(|run| run.as_ref());
+            self.create_runs(path, shape, RaggedElement::Values, T::dtype(), runs)
+        }
+
+        fn create_runs<'a, T: Element>(
+            &mut self,
+            path: &str,
+            shape: &[u64],
+            element: RaggedElement,
+            dtype: Dtype,
+            runs: impl ExactSizeIterator<Item = &'a [T]>,
+        ) -> Result<()> {
+            if shape.len() > shape::MAX_NDIM || shape::product(shape) != Some(runs.len() as u64) {
+                return Err(Error::invalid(format!("{} items for a ragged array of shape {shape:?}", runs.len())));
+            }
+            let mut offsets = vec![0i64];
+            let mut values: Vec<T> = Vec::new();
+            for run in runs {
+                values.extend_from_slice(run);
+                offsets.push(i64::try_from(values.len()).unwrap_or(i64::MAX));
+            }
+            let record = RaggedRecord {
+                element,
+                shape: Dims::from(shape),
+                offsets: ArraySpec::new(Dtype::I64, [offsets.len() as u64]).record()?,
+                values: ArraySpec::new(dtype, [values.len() as u64]).record()?,
+            };
+            self.add_array(path, Record::Ragged(record))?;
+            self.stage_write(path, |Staging { shared, frames, space, staged }| {
+                let Staged::Ragged { offsets: offsets_array, values: values_array, .. } = staged else {
+                    return Err(Error::invalid(format!("'{path}' is not a ragged array")));
+                };
+                let parts: [(_, &[u8], usize); 2] = [
+                    (offsets_array, bytemuck::cast_slice(&offsets), size_of::<i64>()),
+                    (values_array, bytemuck::cast_slice(&values), size_of::<T>()),
+                ];
+                for (array, bytes, itemsize) in parts {
+                    let selection = ResolvedSelection::of_box(&[0], &array.record.shape);
+                    let source = Source { bytes, strides: smallvec![itemsize as isize] };
+                    Writing::new(shared, frames, space, array, path).write(&selection, &source, WriteOptions::new())?;
+                }
+                Ok(())
+            })
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A store that is already in memory.
+
+use super::{Source, Storage};
+use crate::num::saturating_usize;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+type Owner = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Bytes in memory, shared with whoever owns them. They cannot be written.
+pub(crate) struct MemoryStorage(Owner);
+
+impl MemoryStorage {
+    pub(crate) fn new(owner: Owner) -> MemoryStorage {
+        MemoryStorage(owner)
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn name(&self) -> &Path {
+        Path::new("<memory>")
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok((*self.0).as_ref().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        MemorySource(self.0.clone()).read_at(offset, buf)
+    }
+
+    fn source(&self, _end: u64) -> io::Result<Arc<dyn Source>> {
+        Ok(Arc::new(MemorySource(self.0.clone())))
+    }
+
+    #[cfg(feature = "write")]
+    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn sync_data(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+}
+
+struct MemorySource(Owner);
+
+impl Source for MemorySource {
+    fn borrow(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        (*self.0).as_ref().get(saturating_usize(offset)..)?.get(..len)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        match self.borrow(offset, buf.len()) {
+            Some(bytes) => {
+                buf.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}

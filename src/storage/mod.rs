@@ -1,0 +1,87 @@
+//! Where the bytes of a store are: a file that is mapped or read, or memory.
+//!
+//! # Overview of types
+//!
+//! [`Storage`] is a file as a whole: its length, root pages, and, for a writer, writes and syncs. A [`Source`] gives the
+//! extents that one snapshot reaches. Both speak of ranges, so that a backend may map, read or fetch them; only
+//! [`Source::borrow`] says whether a range can be had without a copy. What needs the operating system is in this
+//! folder and nowhere else.
+
+mod file;
+mod memory;
+#[cfg(feature = "mmap")]
+mod mmap;
+mod pages;
+
+pub(crate) use file::FileStorage;
+pub(crate) use memory::MemoryStorage;
+pub(crate) use pages::prepare_destination;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How the bytes of a file are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The file is mapped into memory: the fastest, and what [`Array::view`](crate::Array::view) needs. It trusts that
+    /// only brickmap writes to the file: if another program truncates it, the process gets SIGBUS; if another program
+    /// changes bytes between check and use, the values read are undefined.
+    #[cfg(feature = "mmap")]
+    #[cfg_attr(feature = "mmap", default)]
+    Mmap,
+    /// Each range is read into memory, checked there and then used. For network file systems and files that others
+    /// may write to.
+    #[cfg_attr(not(feature = "mmap"), default)]
+    Pread,
+}
+
+/// A file as a whole.
+pub(crate) trait Storage: Send + Sync {
+    /// The file's name, for messages.
+    fn name(&self) -> &Path;
+
+    fn len(&self) -> io::Result<u64>;
+
+    /// Fills `buf` from `offset`; a file that ends before is an error of kind `UnexpectedEof`.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// The first `end` bytes as a source of extents. It must not be asked for what the file does not have.
+    fn source(&self, end: u64) -> io::Result<Arc<dyn Source>>;
+
+    /// Writes all of `bytes` at `offset`.
+    #[cfg(feature = "write")]
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Waits until what was written is on the disk.
+    #[cfg(feature = "write")]
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+/// The extents of one snapshot.
+pub(crate) trait Source: Send + Sync {
+    /// The range itself, where the backend has it in memory for as long as the source lives.
+    fn borrow(&self, offset: u64, len: usize) -> Option<&[u8]>;
+
+    /// Fills `buf` from `offset`.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+}
+
+/// `len` bytes at `offset`: borrowed if the backend can, else read into `buf`, which only ever grows.
+pub(crate) fn fetch<'a>(
+    source: &'a dyn Source,
+    offset: u64,
+    len: usize,
+    buf: &'a mut Vec<u8>,
+) -> io::Result<&'a [u8]> {
+    if let Some(bytes) = source.borrow(offset, len) {
+        return Ok(bytes);
+    }
+    if buf.len() < len {
+        buf.resize(len, 0);
+    }
+    let bytes = &mut buf[..len];
+    source.read_at(offset, bytes)?;
+    Ok(bytes)
+}

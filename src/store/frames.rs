@@ -1,0 +1,98 @@
+//! Taking frames out of a source, checked.
+
+use crate::error::{Damage, Error, Place, Result};
+use crate::format::{Bounds, Extent, Pointer, checksum};
+use crate::num::saturating_usize;
+use crate::storage::{Source, fetch};
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The frames below one root. Everything it hands out has been checked against the checksum of the pointer that led
+/// there, but for what [`Frames::unchecked`] says.
+#[derive(Clone)]
+pub(crate) struct Frames {
+    source: Arc<dyn Source>,
+    bounds: Bounds,
+    file: Arc<Path>,
+}
+
+impl Frames {
+    pub(crate) fn new(source: Arc<dyn Source>, bounds: Bounds, file: Arc<Path>) -> Frames {
+        Frames { source, bounds, file }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    #[cfg(feature = "write")]
+    pub(crate) fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    pub(crate) fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The checked bytes of the frame that `pointer` leads to.
+    pub(crate) fn checked<'a>(&'a self, pointer: &Pointer, buf: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let Pointer::Frame { extent, checked, .. } = pointer else {
+            return Err(self.damage(Damage::new("a pointer that leads nowhere"), None));
+        };
+        let head = self.unchecked(Extent { len: u64::from(*checked), ..*extent }, buf)?;
+        pointer.check_frame(head).map_err(|damage| self.damage(damage, Some(extent.offset)))?;
+        Ok(head)
+    }
+
+    /// As [`Frames::checked`], owned where the source cannot lend.
+    pub(crate) fn checked_cow(&self, pointer: &Pointer) -> Result<Cow<'_, [u8]>> {
+        if let Pointer::Frame { extent, checked, .. } = pointer
+            && let Some(head) = self.source.borrow(extent.offset, *checked as usize)
+        {
+            pointer.check_frame(head).map_err(|damage| self.damage(damage, Some(extent.offset)))?;
+            return Ok(Cow::Borrowed(head));
+        }
+        let mut buf = Vec::new();
+        let len = self.checked(pointer, &mut buf)?.len();
+        buf.truncate(len);
+        Ok(Cow::Owned(buf))
+    }
+
+    /// The bytes of an extent that has the checksum `sum`.
+    pub(crate) fn summed<'a>(&'a self, extent: Extent, sum: u64, buf: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        let bytes = self.unchecked(extent, buf)?;
+        if checksum(bytes) == sum {
+            Ok(bytes)
+        } else {
+            Err(self.damage(Damage::new("the stored bytes do not have their checksum"), Some(extent.offset)))
+        }
+    }
+
+    /// The bytes of an extent as they are.
+    pub(crate) fn unchecked<'a>(&'a self, extent: Extent, buf: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+        fetch(&*self.source, extent.offset, saturating_usize(extent.len), buf).map_err(|error| self.failed(error, extent))
+    }
+
+    /// An error of the source, for an extent.
+    pub(crate) fn failed(&self, error: io::Error, extent: Extent) -> Error {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return self.damage(Damage::new("the file ends before"), Some(extent.offset));
+        }
+        Error::Io {
+            action: format!("read {} bytes at {}", extent.len, extent.offset),
+            file: self.file.to_path_buf(),
+            source: error,
+        }
+    }
+
+    /// Says where some damage is.
+    pub(crate) fn damage(&self, damage: Damage, offset: Option<u64>) -> Error {
+        damage.at(Place { file: self.file.to_path_buf(), offset, ..Place::default() })
+    }
+}

@@ -1,0 +1,282 @@
+//! Committed states and how they come about: opening, snapshots, transactions.
+//!
+//! # Overview of types
+//!
+//! A [`Store`] is an open file. It hands out [`Snapshot`]s: everything that one generation's root reaches, immutable.
+//! [`Frames`] takes checked frames out of a snapshot; [`tree`] and [`index`] find catalog records and chunks with it.
+//! A [`Writer`] stages changes in edited copies of those trees and publishes them with a commit.
+
+mod cache;
+mod frames;
+pub(crate) mod index;
+mod options;
+mod path;
+mod snapshot;
+pub(crate) mod tree;
+#[cfg(feature = "write")]
+mod writer;
+
+pub(crate) use cache::{BlockCache, BlockKey, Lookup};
+pub(crate) use frames::Frames;
+pub(crate) use index::{ChunkIndex, StoredIndex};
+pub use options::OpenOptions;
+pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
+#[cfg(feature = "write")]
+pub use writer::Writer;
+#[cfg(feature = "write")]
+pub(crate) use writer::{Space, Staged, StagedArray, Staging};
+
+use crate::error::{Damage, Error, Place, Result};
+use crate::format::twin::PAGE_LEN;
+use crate::format::{DATA_START, Root, Superblock, SuperblockError};
+use crate::pool::Pool;
+use crate::storage::{FileStorage, MemoryStorage, Storage};
+use parking_lot::RwLock;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open `.brick` file, or the bytes of one.
+///
+/// The handle can be shared between threads. It holds the newest [`Snapshot`] as of opening or of the last
+/// [`Store::refresh`]; arrays and views hold the snapshot that they came from.
+///
+/// ```
+/// use brickmap::{ArraySpec, Dtype, Selection, Store};
+///
+/// let path = std::env::temp_dir().join(format!("brickmap-doc-{}.brick", std::process::id()));
+/// let store = Store::create(&path)?;
+/// let mut writer = store.writer()?;
+/// writer.create_array("velocity/x", &ArraySpec::new(Dtype::F32, [100, 200]))?;
+/// writer.write("velocity/x", &Selection::all(), &vec![1.5f32; 20_000])?;
+/// writer.commit()?;
+///
+/// let array = Store::open(&path)?.array("velocity/x")?;
+/// let part: Vec<f32> = array.read(&"[10:20, ::-1]".parse()?)?;
+/// assert_eq!(part.len(), 10 * 200);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), brickmap::Error>(())
+/// ```
+pub struct Store {
+    shared: Arc<Shared>,
+    current: RwLock<Snapshot>,
+}
+
+/// What all snapshots of an open store share.
+pub(crate) struct Shared {
+    storage: Arc<dyn Storage>,
+    superblock: Superblock,
+    pub(crate) cache: BlockCache,
+    pub(crate) pool: Pool,
+    #[cfg(feature = "write")]
+    writable: bool,
+    /// Whether a [`Writer`] of this handle is alive.
+    #[cfg(feature = "write")]
+    writing: std::sync::atomic::AtomicBool,
+}
+
+impl Store {
+    /// Opens the store at `path` for reading, with the default options.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Store> {
+        OpenOptions::new().open(path)
+    }
+
+    /// Opens a store that is in memory, with the default options and without a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Store> {
+        OpenOptions::new().from_bytes(bytes)
+    }
+
+    /// Creates a store with nothing in it. The name must be free.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::create`].
+    #[cfg(feature = "write")]
+    pub fn create(path: impl AsRef<Path>) -> Result<Store> {
+        OpenOptions::new().create(path)
+    }
+
+    /// The state that this handle shows now. Cheap: a reference is counted.
+    pub fn snapshot(&self) -> Snapshot {
+        self.current.read().clone()
+    }
+
+    /// Moves the handle on to the newest commit and returns it. What was opened before keeps its snapshot.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn refresh(&self) -> Result<Snapshot> {
+        let newest = newest_snapshot(&self.shared)?;
+        let mut current = self.current.write();
+        if newest.generation() != current.generation() {
+            *current = newest;
+        }
+        Ok(current.clone())
+    }
+
+    /// The random id that the file got when it was created.
+    pub fn file_id(&self) -> [u8; 16] {
+        self.shared.superblock.file_id
+    }
+
+    /// The name of the file, or `<memory>`.
+    pub fn path(&self) -> &Path {
+        self.shared.storage.name()
+    }
+
+    /// Starts a transaction. A store has one writer at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] if this handle has a writer already; [`Error::InvalidState`] for a store in memory or one
+    /// that was opened without write permission.
+    #[cfg(feature = "write")]
+    pub fn writer(&self) -> Result<Writer> {
+        Writer::begin(&self.shared)
+    }
+
+    fn open_file(path: &Path, options: &OpenOptions) -> Result<Store> {
+        let failed = |source: io::Error| Error::Io { action: "open".into(), file: path.to_path_buf(), source };
+        #[cfg(feature = "write")]
+        let write = options.write;
+        #[cfg(not(feature = "write"))]
+        let write = false;
+        let file = std::fs::OpenOptions::new().read(true).write(write).open(path).map_err(failed)?;
+        let storage = FileStorage::new(file, path, options.backend).map_err(failed)?;
+        Store::open_storage(Arc::new(storage), options, write)
+    }
+
+    fn open_memory(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, options: &OpenOptions) -> Result<Store> {
+        Store::open_storage(Arc::new(MemoryStorage::new(owner)), options, false)
+    }
+
+    fn open_storage(storage: Arc<dyn Storage>, options: &OpenOptions, writable: bool) -> Result<Store> {
+        let superblock = read_superblock(&*storage)?;
+        let shared = Shared {
+            storage,
+            superblock,
+            cache: BlockCache::new(options.cache_bytes),
+            pool: Pool::new(options.threads)?,
+            #[cfg(feature = "write")]
+            writable,
+            #[cfg(feature = "write")]
+            writing: std::sync::atomic::AtomicBool::new(false),
+        };
+        #[cfg(not(feature = "write"))]
+        let _ = writable;
+        let shared = Arc::new(shared);
+        let snapshot = newest_snapshot(&shared)?;
+        Ok(Store { shared, current: RwLock::new(snapshot) })
+    }
+
+    #[cfg(feature = "write")]
+    fn create_file(path: &Path, options: &OpenOptions) -> Result<Store> {
+        let failed = |action: &'static str| {
+            move |source: io::Error| Error::Io { action: action.into(), file: path.to_path_buf(), source }
+        };
+        let mut opening = std::fs::OpenOptions::new();
+        let file = match opening.read(true).write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(Error::AlreadyExists { name: path.display().to_string() });
+            }
+            other => other.map_err(failed("create"))?,
+        };
+        let storage = FileStorage::new(file, path, options.backend).map_err(failed("create"))?;
+        let made = write_new_store(&storage).map_err(failed("write a new store")).and_then(|()| {
+            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            std::fs::File::open(directory).and_then(|it| it.sync_all()).map_err(failed("sync the directory"))
+        });
+        match made {
+            Ok(()) => Store::open_storage(Arc::new(storage), options, true),
+            Err(error) => {
+                // The name was free and what is there is ours and unfinished: it is taken away again if that works.
+                let _ = std::fs::remove_file(path);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Writes the superblock and the three roots of an empty store.
+#[cfg(feature = "write")]
+fn write_new_store(storage: &FileStorage) -> io::Result<()> {
+    let mut file_id = [0; 16];
+    writer::ids::fill(&mut file_id)?;
+    let mut head = Superblock { file_id, optional_features: 0 }.encode().to_vec();
+    for generation in [1, 0, 0] {
+        head.extend_from_slice(&Root::empty(generation, writer::ids::commit_id()?).encode());
+    }
+    storage.write_at(0, &head)?;
+    storage.sync_data()
+}
+
+fn read_superblock(storage: &dyn Storage) -> Result<Superblock> {
+    let file = storage.name();
+    let failed = |source: io::Error| Error::Io { action: "read the superblock".into(), file: file.to_path_buf(), source };
+    let len = storage.len().map_err(failed)?;
+    let mut page = [0; PAGE_LEN];
+    let there = page.len().min(crate::num::saturating_usize(len));
+    storage.read_at(0, &mut page[..there]).map_err(failed)?;
+    if there == 0 {
+        return Err(Error::NotAStore { file: file.to_path_buf(), found: "it is empty".into() });
+    }
+    Superblock::parse(&page).map_err(|error| match error {
+        SuperblockError::NotAStore(found) => Error::NotAStore { file: file.to_path_buf(), found },
+        SuperblockError::Unsupported(what) => Error::Unsupported { what: format!("{}: {what}", file.display()) },
+        SuperblockError::Damaged(damage) => damage.at(Place { file: file.to_path_buf(), ..Place::default() }),
+    })
+}
+
+/// The roots in the three root pages. A page without a valid copy is damage.
+fn read_roots(storage: &dyn Storage) -> Result<[Root; 3]> {
+    let file = storage.name();
+    let place = |offset| Place { file: file.to_path_buf(), offset: Some(offset), ..Place::default() };
+    let mut pages = [[0; PAGE_LEN]; 3];
+    storage.read_at(crate::format::root_offset(0), pages.as_flattened_mut()).map_err(|source| {
+        if source.kind() == io::ErrorKind::UnexpectedEof {
+            Damage::new("the file ends before its roots do: it was cut off").at(place(crate::format::root_offset(0)))
+        } else {
+            Error::Io { action: "read the roots".into(), file: file.to_path_buf(), source }
+        }
+    })?;
+    let parse = |slot: usize| Root::parse_page(&pages[slot]).map_err(|damage| damage.at(place(crate::format::root_offset(slot))));
+    Ok([parse(0)?, parse(1)?, parse(2)?])
+}
+
+/// The snapshot of the newest root.
+fn newest_snapshot(shared: &Arc<Shared>) -> Result<Snapshot> {
+    let storage = &*shared.storage;
+    let [mut newest, second, third] = read_roots(storage)?;
+    for root in [second, third] {
+        if root.generation > newest.generation {
+            newest = root;
+        }
+    }
+    snapshot_of(shared, newest)
+}
+
+/// The snapshot of `root`, whose bytes the file must have.
+fn snapshot_of(shared: &Arc<Shared>, root: Root) -> Result<Snapshot> {
+    let storage = &*shared.storage;
+    let file = storage.name();
+    let failed = |action: &'static str| {
+        move |source: io::Error| Error::Io { action: action.into(), file: file.to_path_buf(), source }
+    };
+    let len = storage.len().map_err(failed("measure"))?;
+    if len < root.end.max(DATA_START) {
+        let what = format!("the file has {len} bytes of the {} that its root says: it was cut off", root.end);
+        return Err(Damage::new(what).at(Place { file: file.to_path_buf(), ..Place::default() }));
+    }
+    let source = storage.source(root.end).map_err(failed("map"))?;
+    let frames = Frames::new(source, root.bounds(), file.into());
+    Ok(Snapshot::new(shared.clone(), root, frames))
+}

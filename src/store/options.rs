@@ -1,0 +1,99 @@
+//! How a store is opened.
+
+use super::Store;
+use crate::error::Result;
+use crate::storage::Backend;
+use std::path::Path;
+
+/// Options of opening and creating a store.
+///
+/// ```no_run
+/// use brickmap::{Backend, OpenOptions};
+///
+/// let store = OpenOptions::new().backend(Backend::Pread).threads(4).open("volume.brick")?;
+/// # Ok::<(), brickmap::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct OpenOptions {
+    pub(super) backend: Backend,
+    pub(super) threads: Option<usize>,
+    pub(super) cache_bytes: usize,
+    #[cfg(feature = "write")]
+    pub(super) write: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        OpenOptions {
+            backend: Backend::default(),
+            threads: None,
+            cache_bytes: 64 << 20,
+            #[cfg(feature = "write")]
+            write: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// The defaults: a mapped file, rayon's pool, a cache of 64 MiB.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How the bytes of the file are reached.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = backend;
+        self
+    }
+
+    /// Decode and encode with this many threads of the store's own; 1 is the calling thread alone. Without this
+    /// option large reads and writes run on the rayon pool that the caller is in, or on the global one.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Bytes of decoded blocks that are kept for repeated small reads; 0 turns the cache off.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Opens for writing too, so that [`Store::writer`] works.
+    #[cfg(feature = "write")]
+    pub fn write(mut self, write: bool) -> Self {
+        self.write = write;
+        self
+    }
+
+    /// Opens the store at `path`, for reading unless [`OpenOptions::write`] was set. One read of 16 KiB, whatever the store holds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](crate::Error::Io) if the file cannot be opened, [`Error::NotAStore`](crate::Error::NotAStore) and
+    /// [`Error::Corrupt`](crate::Error::Corrupt) by what it holds, [`Error::Unsupported`](crate::Error::Unsupported)
+    /// if it needs a later version.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::open_file(path.as_ref(), self)
+    }
+
+    /// Opens a store that is in memory, without a copy: a vector, an `Arc` of bytes, a map of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`].
+    pub fn from_bytes(&self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Store> {
+        Store::open_memory(std::sync::Arc::new(bytes), self)
+    }
+
+    /// Creates a store with nothing in it. The name must be free. The file and its directory are synced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is something at `path`.
+    #[cfg(feature = "write")]
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::create_file(path.as_ref(), self)
+    }
+}

@@ -1,0 +1,175 @@
+//! One committed state.
+
+use super::frames::Frames;
+use super::{Shared, path, tree};
+use crate::error::{Damage, Error, Place, Result};
+use crate::format::{Record, Root};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Attributes of a group or array: a JSON object.
+pub type Attributes = serde_json::Map<String, serde_json::Value>;
+
+/// Everything that one commit published, and nothing later. Cloning counts a reference.
+///
+/// All reads through one snapshot see the same generation, however many arrays they touch.
+#[derive(Clone)]
+pub struct Snapshot(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    root: Root,
+    frames: Frames,
+}
+
+/// What a name in a store stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EntryKind {
+    /// A group, which has others below it.
+    Group,
+    /// An n-d array.
+    Array,
+    /// An array of variable-length items: strings or runs of values.
+    Ragged,
+    /// Something of a later version.
+    Unknown,
+}
+
+/// A name in a store and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The path, without a leading `/`.
+    pub path: String,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+impl Snapshot {
+    pub(super) fn new(shared: Arc<Shared>, root: Root, frames: Frames) -> Snapshot {
+        Snapshot(Arc::new(Inner { shared, root, frames }))
+    }
+
+    /// Number of the commit that this is the state of.
+    pub fn generation(&self) -> u64 {
+        self.0.root.generation
+    }
+
+    /// Bytes of the file that belong to this state or can be reused: its logical end.
+    pub fn file_bytes(&self) -> u64 {
+        self.0.root.end
+    }
+
+    /// Every group and array, in the order of their paths; reads the whole catalog.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the catalog is damaged.
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        self.entries_below("")
+    }
+
+    /// Every group and array below the group `group`, at any depth, in the order of their paths. Reads the part of
+    /// the catalog that lists them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no such group, [`Error::Corrupt`] if the catalog is damaged.
+    pub fn entries_below(&self, group: &str) -> Result<Vec<Entry>> {
+        let group = path::normalize(group);
+        let mut prefix = group.as_bytes().to_vec();
+        if !group.is_empty() {
+            self.record(group)?;
+            prefix.push(b'/');
+        }
+        let mut entries = Vec::new();
+        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, value| {
+            if !key.starts_with(&prefix) {
+                return Ok(ControlFlow::Break(()));
+            }
+            if let Some(path) = path::of_key(key) {
+                let kind = match value.first() {
+                    Some(1) => EntryKind::Group,
+                    Some(2) => EntryKind::Array,
+                    Some(3) => EntryKind::Ragged,
+                    _ => EntryKind::Unknown,
+                };
+                entries.push(Entry { path: path.to_owned(), kind });
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(entries)
+    }
+
+    /// What `path` stands for; `None` if there is nothing of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the catalog is damaged.
+    pub fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
+        let path = path::normalize(path);
+        if path.is_empty() {
+            return Ok(Some(EntryKind::Group));
+        }
+        Ok(self.find(path)?.map(|record| match record {
+            Record::Group => EntryKind::Group,
+            Record::Array(_) => EntryKind::Array,
+            Record::Ragged(_) => EntryKind::Ragged,
+            Record::Unknown(_) => EntryKind::Unknown,
+        }))
+    }
+
+    /// The attributes of a group or array; the empty path is the store itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is nothing of that name, [`Error::Corrupt`] if the catalog is damaged.
+    pub fn attributes(&self, path: &str) -> Result<Attributes> {
+        let path = path::normalize(path);
+        let Some(json) = tree::get(&self.0.frames, &self.0.root.catalog, &path::attributes_key(path))? else {
+            if !path.is_empty() {
+                self.record(path)?;
+            }
+            return Ok(Attributes::new());
+        };
+        serde_json::from_slice(&json).map_err(|error| {
+            Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path))
+        })
+    }
+
+    /// The record of `path`.
+    pub(crate) fn record(&self, path: &str) -> Result<Record> {
+        match self.find(path)? {
+            Some(record) => Ok(record),
+            None => Err(self.not_found(path)),
+        }
+    }
+
+    fn find(&self, path: &str) -> Result<Option<Record>> {
+        let Some(bytes) = tree::get(&self.0.frames, &self.0.root.catalog, path.as_bytes())? else { return Ok(None) };
+        Record::parse(&bytes, self.0.root.bounds()).map(Some).map_err(|damage| damage.at(self.place(path)))
+    }
+
+    /// The error for a name that is not there, with one that is nearly the same.
+    fn not_found(&self, path: &str) -> Error {
+        let entries = self.entries().unwrap_or_default();
+        let near = path::nearest(path, entries.iter().map(|entry| &entry.path[..])).map(str::to_owned);
+        Error::NotFound { name: path.to_owned(), near }
+    }
+
+    fn place(&self, path: &str) -> Place {
+        Place { file: self.0.frames.file().to_path_buf(), array: Some(path.to_owned()), ..Place::default() }
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.0.root
+    }
+
+    pub(crate) fn frames(&self) -> &Frames {
+        &self.0.frames
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+}

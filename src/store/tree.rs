@@ -1,0 +1,134 @@
+//! Looking up keys in the catalog and the free-space tree.
+
+use super::frames::Frames;
+use crate::error::Result;
+use crate::format::{FRAME_HEADER_LEN, Pointer, TreeCell, TreePage};
+use std::ops::ControlFlow;
+
+/// A range of keys that a page must stay in, and the level that it must have.
+struct Limits<'a> {
+    level: Option<u8>,
+    low: &'a [u8],
+    high: Option<&'a [u8]>,
+}
+
+const WHOLE: Limits<'static> = Limits { level: None, low: b"", high: None };
+
+impl<'a> Limits<'a> {
+    /// The limits of the page below cell `at`.
+    fn below(&'a self, page: &'a TreePage<'a>, at: usize) -> Limits<'a> {
+        let high = page.cells().get(at + 1).map(|(key, _)| *key).or(self.high);
+        Limits { level: Some(page.level().wrapping_sub(1)), low: page.cells()[at].0, high }
+    }
+}
+
+/// Parses the page that `pointer` leads to.
+fn page<'a>(frames: &'a Frames, pointer: &Pointer, limits: &Limits<'_>, buf: &'a mut Vec<u8>) -> Result<TreePage<'a>> {
+    let Pointer::Frame { extent, .. } = *pointer else {
+        return Err(frames.damage(crate::error::Damage::new("a tree page that is not there"), None));
+    };
+    let bytes = frames.checked(pointer, buf)?;
+    TreePage::parse(bytes, frames.bounds(), limits.level, limits.low, limits.high)
+        .map_err(|damage| frames.damage(damage, Some(extent.offset)))
+}
+
+/// A value as it stands in a leaf.
+fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
+    match cell {
+        TreeCell::Inline(value) => Ok(value.to_vec()),
+        TreeCell::Blob(pointer) => {
+            Ok(frames.checked(pointer, &mut Vec::new())?.get(FRAME_HEADER_LEN..).unwrap_or_default().to_vec())
+        }
+        TreeCell::Child(_) => Ok(Vec::new()),
+    }
+}
+
+/// The value of `key`. Reads one page a level.
+pub(crate) fn get(frames: &Frames, root: &Pointer, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn descend(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut buf = Vec::new();
+        let page = page(frames, pointer, limits, &mut buf)?;
+        match page.position(key) {
+            None => Ok(None),
+            Some(at) => match &page.cells()[at].1 {
+                TreeCell::Child(below) => descend(frames, below, &limits.below(&page, at), key),
+                cell => value(frames, cell).map(Some),
+            },
+        }
+    }
+    if *root == Pointer::Null {
+        return Ok(None);
+    }
+    descend(frames, root, &WHOLE, key)
+}
+
+/// What [`scan`] meets.
+pub(crate) enum Met<'a> {
+    /// A page of the tree, before what is below it. `Break` leaves it out.
+    Page(&'a Pointer),
+    /// A key, and where its value stands if that is a blob.
+    Entry { key: &'a [u8], value: Vec<u8>, blob: Option<Pointer> },
+    /// A page or blob that cannot be read; the scan goes on behind it.
+    Lost(crate::Error),
+}
+
+/// Calls `visit` for each page and key from `from` on, in order, until it returns `Break` for an entry.
+pub(crate) fn scan(frames: &Frames, root: &Pointer, from: &[u8], visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>) {
+    fn descend(
+        frames: &Frames,
+        pointer: &Pointer,
+        limits: &Limits<'_>,
+        from: &[u8],
+        visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if visit(Met::Page(pointer)).is_break() {
+            return ControlFlow::Continue(());
+        }
+        let mut buf = Vec::new();
+        let page = match page(frames, pointer, limits, &mut buf) {
+            Ok(page) => page,
+            Err(error) => return visit(Met::Lost(error)),
+        };
+        let first = page.cells().partition_point(|(key, _)| *key < from);
+        let first = if page.level() > 0 { first.saturating_sub(1) } else { first };
+        for at in first..page.cells().len() {
+            let (key, cell) = &page.cells()[at];
+            match cell {
+                TreeCell::Child(below) => descend(frames, below, &limits.below(&page, at), from, visit)?,
+                cell => {
+                    let blob = if let TreeCell::Blob(pointer) = cell { Some(*pointer) } else { None };
+                    match value(frames, cell) {
+                        Ok(value) => visit(Met::Entry { key, value, blob })?,
+                        Err(error) => visit(Met::Lost(error))?,
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+    if *root != Pointer::Null {
+        let _stopped = descend(frames, root, &WHOLE, from, visit);
+    }
+}
+
+/// Calls `visit` for each key from `from` on until it returns `Break`; the first page that cannot be read ends it.
+pub(crate) fn entries(
+    frames: &Frames,
+    root: &Pointer,
+    from: &[u8],
+    mut visit: impl FnMut(&[u8], Vec<u8>) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut outcome = Ok(());
+    scan(frames, root, from, &mut |met| {
+        let step = match met {
+            Met::Page(_) => Ok(ControlFlow::Continue(())),
+            Met::Entry { key, value, .. } => visit(key, value),
+            Met::Lost(error) => Err(error),
+        };
+        step.unwrap_or_else(|error| {
+            outcome = Err(error);
+            ControlFlow::Break(())
+        })
+    });
+    outcome
+}

@@ -1,0 +1,457 @@
+//! Transactions: staging changes and publishing them.
+//!
+//! # Overview of types
+//!
+//! A [`Writer`] stages changes. Chunks go to the file as they are written, into space that no root reaches; names go
+//! into a [`TreeEdit`] of the catalog, and the entries of chunks into an [`IndexEdit`] per array. [`Space`] says where
+//! there is room and notes what the new root will not reach. [`Writer::commit`] writes the changed pages, waits for the
+//! disk, and publishes a root.
+
+pub(super) mod ids;
+mod index_edit;
+mod space;
+mod tree_edit;
+
+pub(crate) use index_edit::IndexEdit;
+pub(crate) use space::Space;
+
+use self::space::PageBatch;
+use self::tree_edit::TreeEdit;
+use super::{Attributes, EntryKind, Frames, Shared, Snapshot, path, read_roots, snapshot_of};
+use crate::error::{Damage, Error, Place, Result};
+use crate::format::{ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A transaction on a store.
+///
+/// Changes are staged until [`Writer::commit`] publishes them all at once. Dropping the writer without a commit leaves
+/// the store as it was. The writer reads its own staged state.
+///
+/// A call that fails may have staged a part of what it was asked for; the store itself is untouched, and dropping the
+/// writer rolls back.
+pub struct Writer {
+    shared: Arc<Shared>,
+    /// The state that the transaction started from.
+    base: Root,
+    /// The root pages as they are in the file.
+    slots: [Root; 3],
+    /// Reads committed and staged frames.
+    frames: Frames,
+    /// How far the source of the frames reaches.
+    reach: u64,
+    space: Space,
+    catalog: TreeEdit,
+    staged: BTreeMap<String, Staged>,
+    changed: bool,
+    /// Why nothing more can be committed.
+    poisoned: Option<String>,
+}
+
+/// An array with staged changes.
+pub(crate) enum Staged {
+    Array(StagedArray),
+    Ragged { record: RaggedRecord, offsets: StagedArray, values: StagedArray },
+}
+
+/// The record and the index of an array in a transaction.
+pub(crate) struct StagedArray {
+    pub(crate) record: ArrayRecord,
+    pub(crate) index: IndexEdit,
+}
+
+impl StagedArray {
+    pub(crate) fn new(record: ArrayRecord) -> StagedArray {
+        let index = IndexEdit::new(record.index, record.index_levels());
+        StagedArray { record, index }
+    }
+
+    /// Puts the entry of a chunk in its place; what was there is let go. `stored` are the bytes behind the new entry.
+    pub(crate) fn put(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        coordinates: &[u64],
+        entry: Pointer,
+        stored: u64,
+    ) -> Result<()> {
+        let old = self.index.set(frames, space, self.record.key(coordinates), entry)?;
+        let limit = self.record.chunk_limit(coordinates);
+        for (extent, birth) in extents_of_entry(frames, &old, &self.record, &limit)? {
+            self.record.stored_bytes = self.record.stored_bytes.saturating_sub(extent.len);
+            space.release(extent, birth);
+        }
+        self.record.stored_chunks -= u64::from(old != Pointer::Null).min(self.record.stored_chunks);
+        self.record.stored_chunks += u64::from(entry != Pointer::Null);
+        self.record.stored_bytes += stored;
+        Ok(())
+    }
+
+    fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<&ArrayRecord> {
+        self.record.index = self.index.flush(space, batch)?;
+        Ok(&self.record)
+    }
+}
+
+/// The extents behind the entry of a chunk, with their births.
+pub(crate) fn extents_of_entry(
+    frames: &Frames,
+    entry: &Pointer,
+    record: &ArrayRecord,
+    limit: &[u64],
+) -> Result<Vec<(Extent, u64)>> {
+    let Pointer::Frame { kind, extent, birth, .. } = *entry else { return Ok(Vec::new()) };
+    let mut extents = vec![(extent, birth)];
+    let mut buf = Vec::new();
+    let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
+    match kind {
+        Kind::RawTable => {
+            let bytes = frames.checked_cow(entry)?;
+            let table = RawTable::parse(bytes, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?;
+            extents.push((table.payload, birth));
+        }
+        Kind::Pieces => {
+            let bytes = frames.checked(entry, &mut buf)?;
+            for piece in Pieces::parse(bytes, frames.bounds(), limit).map_err(here)?.0 {
+                if let Pointer::Frame { extent, birth, .. } = piece.frame {
+                    extents.push((extent, birth));
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(extents)
+}
+
+impl Writer {
+    pub(super) fn begin(shared: &Arc<Shared>) -> Result<Writer> {
+        if !shared.writable {
+            let what = format!("{} was not opened for writing; see OpenOptions::write", shared.storage.name().display());
+            return Err(Error::InvalidState { what });
+        }
+        if shared.writing.swap(true, Ordering::Acquire) {
+            return Err(Error::Locked { what: "this store has a writer already; commit or drop it first".into() });
+        }
+        Writer::begin_locked(shared).inspect_err(|_| shared.writing.store(false, Ordering::Release))
+    }
+
+    fn begin_locked(shared: &Arc<Shared>) -> Result<Writer> {
+        let slots = read_roots(&*shared.storage)?;
+        let base = slots.iter().max_by_key(|root| root.generation).unwrap_or(&slots[0]).clone();
+        let frames = snapshot_of(shared, base.clone())?.frames().clone();
+        let reach = base.end;
+        let space = Space::new(base.end, base.generation + 1);
+        let catalog = TreeEdit::new(base.catalog);
+        Ok(Writer {
+            shared: shared.clone(),
+            base,
+            slots,
+            frames,
+            reach,
+            space,
+            catalog,
+            staged: BTreeMap::new(),
+            changed: false,
+            poisoned: None,
+        })
+    }
+
+    /// The generation that the next commit will publish.
+    pub fn next_generation(&self) -> u64 {
+        self.space.generation()
+    }
+
+    /// Creates a group, and the groups above it that are not there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AlreadyExists`] if the name stands for an array or is a group already,
+    /// [`Error::InvalidArgument`] if the name cannot be.
+    pub fn create_group(&mut self, path: &str) -> Result<()> {
+        let path = path::normalize(path);
+        self.check_free(path)?;
+        self.add_record(path, Record::Group)
+    }
+
+    /// Sets all attributes of a group or array; the empty path is the store itself. An empty object takes them away.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is nothing of that name.
+    pub fn set_attributes(&mut self, path: &str, attributes: &Attributes) -> Result<()> {
+        let path = path::normalize(path);
+        if !path.is_empty() && self.kind(path)?.is_none() {
+            return Err(Error::NotFound { name: path.to_owned(), near: None });
+        }
+        let key = path::attributes_key(path);
+        self.changed = true;
+        if attributes.is_empty() {
+            return self.catalog.remove(&self.frames, &mut self.space, &key).map(|_| ());
+        }
+        let json = serde_json::to_vec(attributes)
+            .map_err(|error| Error::invalid(format!("attributes that JSON cannot hold: {error}")))?;
+        self.catalog.insert(&self.frames, &mut self.space, &key, json)
+    }
+
+    /// The attributes of a group or array, as staged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is nothing of that name.
+    pub fn attributes(&self, path: &str) -> Result<Attributes> {
+        let path = path::normalize(path);
+        if !path.is_empty() && self.kind(path)?.is_none() {
+            return Err(Error::NotFound { name: path.to_owned(), near: None });
+        }
+        let Some(json) = self.catalog.get(&self.frames, &path::attributes_key(path))? else {
+            return Ok(Attributes::new());
+        };
+        serde_json::from_slice(&json)
+            .map_err(|error| Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path)))
+    }
+
+    /// What a name stands for, as staged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the catalog is damaged.
+    pub fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
+        let path = path::normalize(path);
+        if path.is_empty() {
+            return Ok(Some(EntryKind::Group));
+        }
+        Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| match record.first() {
+            Some(1) => EntryKind::Group,
+            Some(2) => EntryKind::Array,
+            Some(3) => EntryKind::Ragged,
+            _ => EntryKind::Unknown,
+        }))
+    }
+
+    /// Publishes everything that was staged, and waits until it is on the disk. The writer goes on from the new state.
+    /// Without changes nothing is written, and the state of the last commit is returned.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be written or synced. The writer can then not be used any more. Readers see
+    /// the old state, or, if the error came after the root was written, either the old or the new one, whole.
+    pub fn commit(&mut self) -> Result<Snapshot> {
+        if let Some(why) = &self.poisoned {
+            return Err(Error::InvalidState { what: why.clone() });
+        }
+        if !self.changed {
+            return snapshot_of(&self.shared, self.base.clone());
+        }
+        let outcome = self.publish();
+        if let Err(error) = &outcome {
+            self.poison(error);
+        }
+        outcome
+    }
+
+    fn publish(&mut self) -> Result<Snapshot> {
+        let mut batch = PageBatch::default();
+        for (path, staged) in std::mem::take(&mut self.staged) {
+            let record = match staged {
+                Staged::Array(mut array) => Record::Array(array.flush(&mut self.space, &mut batch)?.clone()),
+                Staged::Ragged { mut record, mut offsets, mut values } => {
+                    record.offsets = offsets.flush(&mut self.space, &mut batch)?.clone();
+                    record.values = values.flush(&mut self.space, &mut batch)?.clone();
+                    Record::Ragged(record)
+                }
+            };
+            self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())?;
+        }
+        let catalog = self.catalog.flush(&mut self.space, &mut batch)?;
+        let free = self.flush_free(&mut batch)?;
+        for (offset, bytes) in batch.runs() {
+            self.write_at(*offset, bytes)?;
+        }
+        self.sync()?;
+        let failed = |source: io::Error| self.failed("draw a commit id", source);
+        let commit_id = ids::commit_id().map_err(failed)?;
+        let root =
+            Root { catalog, free, end: self.space.end(), ..Root::empty(self.space.generation(), commit_id) };
+        let slot = self.slot();
+        self.write_at(crate::format::root_offset(slot), &root.encode())?;
+        self.sync()?;
+        self.slots[slot] = root.clone();
+        let snapshot = snapshot_of(&self.shared, root.clone())?;
+        self.frames = snapshot.frames().clone();
+        self.reach = root.end;
+        self.space = Space::new(root.end, root.generation + 1);
+        self.base = root;
+        self.changed = false;
+        Ok(snapshot)
+    }
+
+    /// Enters what the transaction let go into the free-space tree. Changing the tree lets go of pages of its own,
+    /// which are entered in turn; each page is taken into memory once, so this ends.
+    fn flush_free(&mut self, batch: &mut PageBatch) -> Result<Pointer> {
+        let mut free = TreeEdit::new(self.base.free);
+        let freed = self.space.generation();
+        while let Some(gone) = self.space.pop_freed() {
+            let mut value = Vec::with_capacity(24);
+            for number in [gone.extent.len, gone.birth, freed] {
+                value.extend_from_slice(&number.to_le_bytes());
+            }
+            free.insert(&self.frames, &mut self.space, &gone.extent.offset.to_be_bytes(), value)?;
+        }
+        free.flush(&mut self.space, batch)
+    }
+
+    /// The root page that a commit writes: neither the newest nor the newest synced one.
+    fn slot(&self) -> usize {
+        let newest = self.base.generation;
+        let synced = self.slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max();
+        let others = (0..3).filter(|&slot| {
+            let generation = self.slots[slot].generation;
+            generation != newest && Some(generation) != synced
+        });
+        others.min_by_key(|&slot| self.slots[slot].generation).unwrap_or(0)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.shared
+            .storage
+            .write_at(offset, bytes)
+            .map_err(|source| self.failed(&format!("write {} bytes at {offset}", bytes.len()), source))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.shared.storage.sync_data().map_err(|source| self.failed("sync", source))
+    }
+
+    fn failed(&self, action: &str, source: io::Error) -> Error {
+        Error::Io { action: action.to_owned(), file: self.frames.file().to_path_buf(), source }
+    }
+
+    /// That `path` may be created.
+    fn check_free(&self, path: &str) -> Result<()> {
+        path::validate(path)?;
+        if self.kind(path)?.is_some() {
+            return Err(Error::AlreadyExists { name: path.to_owned() });
+        }
+        for parent in path::parents(path) {
+            match self.kind(parent)? {
+                None | Some(EntryKind::Group) => {}
+                Some(_) => {
+                    return Err(Error::invalid(format!(
+                        "'{path}' cannot be below '{parent}', which is an array and not a group"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a new name, and the groups above it that are not there.
+    fn add_record(&mut self, path: &str, record: Record) -> Result<()> {
+        self.changed = true;
+        for parent in path::parents(path) {
+            if self.kind(parent)?.is_none() {
+                let group = Record::Group.encode();
+                self.catalog.insert(&self.frames, &mut self.space, parent.as_bytes(), group)?;
+            }
+        }
+        self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())
+    }
+
+    /// Enters a new array or ragged array.
+    pub(crate) fn add_array(&mut self, path: &str, record: Record) -> Result<()> {
+        let path = path::normalize(path);
+        self.check_free(path)?;
+        self.add_record(path, record)
+    }
+
+    /// The record of a stored or staged array, for changes: it is staged from here on. The frames that read it, and
+    /// the space for what is written, come with it.
+    pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
+        let path = path::normalize(path);
+        if let Some(why) = &self.poisoned {
+            return Err(Error::InvalidState { what: why.clone() });
+        }
+        if !self.staged.contains_key(path) {
+            let Some(bytes) = self.catalog.get(&self.frames, path.as_bytes())? else {
+                return Err(Error::NotFound { name: path.to_owned(), near: self.near(path) });
+            };
+            let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
+            let record = Record::parse(&bytes, bounds).map_err(|damage| damage.at(self.place(path)))?;
+            let staged = match record {
+                Record::Array(record) => Staged::Array(StagedArray::new(record)),
+                Record::Ragged(record) => Staged::Ragged {
+                    offsets: StagedArray::new(record.offsets.clone()),
+                    values: StagedArray::new(record.values.clone()),
+                    record,
+                },
+                Record::Group => return Err(Error::invalid(format!("'{path}' is a group, not an array"))),
+                Record::Unknown(kind) => {
+                    return Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") });
+                }
+            };
+            self.staged.insert(path.to_owned(), staged);
+        }
+        self.cover_staged()?;
+        let Some(staged) = self.staged.get_mut(path) else {
+            return Err(Error::NotFound { name: path.to_owned(), near: None });
+        };
+        self.changed = true;
+        Ok(Staging { shared: &self.shared, frames: &self.frames, space: &mut self.space, staged })
+    }
+
+    /// Makes the frames reach what was written since. A new source reaches twice as far as it must, so that a long
+    /// transaction takes few of them; the bounds keep reads to what was written.
+    fn cover_staged(&mut self) -> Result<()> {
+        let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
+        if self.reach < bounds.end {
+            let reach = bounds.end.saturating_mul(2).min(crate::shape::MAX_LEN);
+            let source =
+                self.shared.storage.source(reach).map_err(|source| self.failed("map what was written", source))?;
+            self.frames = Frames::new(source, bounds, self.frames.file().into());
+            self.reach = reach;
+        }
+        self.frames.set_bounds(bounds);
+        Ok(())
+    }
+
+    /// Refuses everything from here on, because a change was left half done.
+    pub(crate) fn poison(&mut self, error: &Error) {
+        self.poisoned = Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
+    }
+
+    fn near(&self, path: &str) -> Option<String> {
+        let base = snapshot_of(&self.shared, self.base.clone()).ok()?.entries().ok()?;
+        path::nearest(path, base.iter().map(|entry| &entry.path[..])).map(str::to_owned)
+    }
+
+    fn place(&self, path: &str) -> Place {
+        Place { file: self.frames.file().to_path_buf(), array: Some(path.to_owned()), ..Place::default() }
+    }
+}
+
+/// An array that is being changed, with what changing it takes.
+pub(crate) struct Staging<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) frames: &'a Frames,
+    pub(crate) space: &'a mut Space,
+    pub(crate) staged: &'a mut Staged,
+}
+
+impl Staging<'_> {
+    /// Writes an extent that was taken from the space, and its padding.
+    pub(crate) fn write(shared: &Shared, offset: u64, bytes: &[u8]) -> Result<()> {
+        shared.storage.write_at(offset, bytes).map_err(|source| Error::Io {
+            action: format!("write {} bytes at {offset}", bytes.len()),
+            file: shared.storage.name().to_path_buf(),
+            source,
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.writing.store(false, Ordering::Release);
+    }
+}
