@@ -36,7 +36,7 @@
 //! - [`Writer`] is a transaction: it creates arrays ([`ArraySpec`], [`Codec`]), writes selections, and publishes all of it
 //!   with one commit.
 //! - [`Dtype`] is what items are; [`Element`] ties Rust types to it.
-//! - [`verify`] walks a whole file and names what is damaged.
+//! - [`Store::verify`] walks a whole file and names what is damaged, in a [`Report`].
 //! - [`Error`] is everything that can go wrong.
 //!
 //! The file format is specified byte by byte in SPEC.md.
@@ -53,24 +53,26 @@ mod error;
 mod format;
 mod num;
 mod pool;
+mod progress;
 mod selection;
 mod shape;
 mod storage;
 mod store;
-//mod verify;
+mod verify;
 
 pub use array::{Array, ArraySpec, Codec, Profile, Ragged, RaggedItems, StridedMut, Strings};
 #[cfg(feature = "write")]
-pub use array::{Progress, WriteOptions};
+pub use array::WriteOptions;
 pub use dtype::{ByteOrder, Dtype, Element, MAX_ITEMSIZE, TimeBase, TimeUnit, VoidType};
 pub use error::{Error, Place, Result};
+pub use progress::{Progress, ProgressCallback};
 pub use selection::{Axis, Selection};
 pub use shape::{MAX_LEN, MAX_NDIM};
 pub use storage::Backend;
 #[cfg(feature = "write")]
 pub use store::Writer;
 pub use store::{Attributes, Entry, EntryKind, OpenOptions, Snapshot, Store};
-//pub use verify::{Finding, Report, verify};
+pub use verify::{Finding, Report};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use codec::bench;

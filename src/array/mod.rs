@@ -22,7 +22,7 @@ pub use ragged::{Ragged, RaggedItems, Strings};
 pub use spec::ArraySpec;
 pub use strided::StridedMut;
 #[cfg(feature = "write")]
-pub use write::{Progress, WriteOptions};
+pub use write::WriteOptions;
 
 use self::destination::Destination;
 use self::read::Reading;

@@ -171,29 +171,48 @@ impl Ragged {
     /// As [`Array::read`]; [`Error::Corrupt`] also for offsets that are out of order.
     pub fn read_runs<T: Element>(&self, selection: &Selection) -> Result<RaggedItems<T>> {
         super::check_dtype::<T>(self.value_dtype(), self.values.path())?;
-        let selection = selection.resolve(&self.shape)?;
         let mut items = RaggedItems { values: Vec::new(), ends: Vec::new() };
+        self.for_each_run(selection, |run| self.read_run(run, &mut items))?;
+        Ok(items)
+    }
+
+    /// That the offsets of a selection are in order and inside the values.
+    pub(crate) fn check_offsets(&self, selection: &Selection) -> Result<()> {
+        self.for_each_run(selection, |run| self.read_offsets(run).map(|_| ()))
+    }
+
+    /// Calls `visit` with the numbers of items that follow each other: one read of offsets and one of values.
+    fn for_each_run(&self, selection: &Selection, mut visit: impl FnMut(Range<u64>) -> Result<()>) -> Result<()> {
+        let selection = selection.resolve(&self.shape)?;
         let mut wanted = numbers(&selection, &self.shape).peekable();
         while let Some(first) = wanted.next() {
-            // Items that follow each other are one read of offsets and one of values.
             let mut after = first + 1;
             while wanted.next_if_eq(&after).is_some() {
                 after += 1;
             }
-            self.read_run(first..after, &mut items)?;
+            visit(first..after)?;
         }
-        Ok(items)
+        Ok(())
+    }
+
+    /// The offsets at which the items `run` start, and where the last one ends.
+    fn read_offsets(&self, run: Range<u64>) -> Result<Vec<i64>> {
+        let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let offsets: Vec<i64> = self.offsets.read(&Selection::from(bound(run.start)..bound(run.end + 1)))?;
+        let ascends = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let inside = offsets.first().is_some_and(|&low| low >= 0)
+            && offsets.last().is_some_and(|high| high.cast_unsigned() <= self.values.len());
+        if ascends && inside {
+            Ok(offsets)
+        } else {
+            Err(self.damage("offsets that are out of order or outside the values"))
+        }
     }
 
     /// Reads the items `run`, counted in C order, and adds them to `items`.
     fn read_run<T: Element>(&self, run: Range<u64>, items: &mut RaggedItems<T>) -> Result<()> {
-        let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let offsets: Vec<i64> = self.offsets.read(&Selection::from(bound(run.start)..bound(run.end + 1)))?;
-        let ascends = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+        let offsets = self.read_offsets(run)?;
         let (Some(&low), Some(&high)) = (offsets.first(), offsets.last()) else { return Ok(()) };
-        if !ascends || low < 0 || high.cast_unsigned() > self.values.len() {
-            return Err(self.damage("offsets that are out of order or outside the values"));
-        }
         let base = items.values.len();
         let mut values = self.values.read(&Selection::from(low..high))?;
         if base == 0 { items.values = values } else { items.values.append(&mut values) }

@@ -12,28 +12,17 @@ use crate::format::{
     encode_raw_table, seal_frame,
 };
 use crate::num::{round_up, saturating_usize};
+use crate::progress::{Progress, ProgressCallback};
 use crate::selection::{Part, ResolvedSelection, Selection};
 use crate::shape::{self, Dims};
 use crate::store::{Frames, Shared, Space, Staged, StagedArray, Staging, Writer};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::ops::ControlFlow;
 
 /// Decoded bytes of the chunks that are encoded at once: the bound on the memory of a write, beside one chunk.
 const BATCH_BYTES: u64 = 64 << 20;
 /// Blocks of a chunk on which the codings are tried.
 const SAMPLES: u64 = 3;
-
-/// How far a write has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of the selection, before compression, that are written.
-    pub done: u64,
-    /// Bytes of the selection.
-    pub total: u64,
-}
-
-type ProgressCallback<'a> = dyn Fn(Progress) -> ControlFlow<()> + Sync + 'a;
 
 /// Options of one write.
 #[derive(Clone, Copy, Default)]
@@ -235,10 +224,7 @@ impl<'a> Writing<'a> {
             }
             self.write_chunks(selection, source, batch)?;
             batch.clear();
-            match options.progress.map(|callback| callback(progress)) {
-                Some(ControlFlow::Break(())) => Err(Error::Cancelled),
-                _ => Ok(()),
-            }
+            progress.tell(options.progress)
         };
         for_each_chunk(selection, &chunks, &mut |chunk| {
             batch.push(chunk.into());

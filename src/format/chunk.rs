@@ -28,8 +28,6 @@ const TABLE_ENTRY_LEN: usize = 16;
 /// A checked chunk header over the bytes of its frame. Block table entries are checked when they are taken.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkHeader<'a> {
-    /// Id of the coding that was chosen for the chunk.
-    pub(crate) coding: u8,
     pub(crate) word: u8,
     pub(crate) stride: u32,
     pub(crate) valid: Dims,
@@ -64,7 +62,9 @@ impl<'a> ChunkHeader<'a> {
     ) -> Result<ChunkHeader<'a>, Damage> {
         let mut fields = Fields::new(&head, "chunk frame");
         fields.skip(FRAME_HEADER_LEN)?;
-        let (coding, ndim, word) = (fields.u8()?, fields.u8()?, fields.u8()?);
+        // The coding that was chosen for the chunk is for writers; each block has its own.
+        fields.skip(1)?;
+        let (ndim, word) = (fields.u8()?, fields.u8()?);
         fields.skip(1)?;
         let (stride, count) = (fields.u32()?, fields.u64()?);
         if usize::from(ndim) != limit.len() {
@@ -80,7 +80,7 @@ impl<'a> ChunkHeader<'a> {
         fields.end()?;
         let payload = extent.offset + head.len() as u64;
         let payload_len = extent.len - head.len() as u64;
-        let header = ChunkHeader { coding, word, stride, valid, block_grid, payload, payload_len, head, table_at };
+        let header = ChunkHeader { word, stride, valid, block_grid, payload, payload_len, head, table_at };
         if header.end(count.wrapping_sub(1))? != payload_len {
             return Err(Damage::new("a chunk frame whose last block does not end where the frame does"));
         }

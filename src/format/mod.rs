@@ -22,8 +22,8 @@ pub(crate) use chunk::{ChunkHeader, Pieces, RAW_SPAN, RawTable};
 pub(crate) use index_page::{FANOUT_BITS, IndexPage};
 pub(crate) use pointer::{Bounds, Extent, FRAME_HEADER_LEN, Kind, Pointer};
 pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, RaggedRecord, Record};
-pub(crate) use root::Root;
-pub(crate) use superblock::{Superblock, SuperblockError};
+pub(crate) use root::{MAGIC as ROOT_MAGIC, Root};
+pub(crate) use superblock::{MAGIC as SUPERBLOCK_MAGIC, Superblock, SuperblockError};
 pub(crate) use tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, TreeCell, TreePage};
 pub(crate) use wire::checksum;
 #[cfg(feature = "write")]

@@ -19,7 +19,7 @@ use super::wire::Fields;
 use super::{ALIGNMENT, DATA_START};
 use crate::error::Damage;
 
-const MAGIC: [u8; 8] = *b"BRKROOT\0";
+pub(crate) const MAGIC: [u8; 8] = *b"BRKROOT\0";
 const ALIVE_AT: usize = 144;
 
 /// How many alive generations a root record holds.

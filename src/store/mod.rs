@@ -144,6 +144,25 @@ impl Store {
         Writer::begin(&self.shared)
     }
 
+    /// Length of the file.
+    pub(crate) fn file_len(&self) -> Result<u64> {
+        let storage = &*self.shared.storage;
+        storage.len().map_err(|source| Error::Io { action: "measure".into(), file: storage.name().into(), source })
+    }
+
+    /// Which of the two records of the twin page at `offset` have their checksum.
+    pub(crate) fn valid_copies(&self, offset: u64) -> Result<[bool; 2]> {
+        let storage = &*self.shared.storage;
+        let mut page = [0; PAGE_LEN];
+        storage.read_at(offset, &mut page).map_err(|source| Error::Io {
+            action: format!("read the page at {offset}"),
+            file: storage.name().into(),
+            source,
+        })?;
+        let magic = if offset == 0 { crate::format::SUPERBLOCK_MAGIC } else { crate::format::ROOT_MAGIC };
+        Ok(crate::format::twin::valid_copies(&page, magic).map(|copy| copy.is_some()))
+    }
+
     fn open_file(path: &Path, options: &OpenOptions) -> Result<Store> {
         let failed = |source: io::Error| Error::Io { action: "open".into(), file: path.to_path_buf(), source };
         #[cfg(feature = "write")]
