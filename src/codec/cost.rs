@@ -93,7 +93,7 @@ impl Work {
         };
         let sequences = match block.get(header_len + stored as usize..) {
             Some(&[a, b, c, ..]) if a == 255 => u32::from(b) + (u32::from(c) << 8) + 0x7f00,
-            Some(&[a, b, ..]) if a >= 128 => (u32::from(a) - 128 << 8) + u32::from(b),
+            Some(&[a, b, ..]) if a >= 128 => ((u32::from(a) - 128) << 8) + u32::from(b),
             Some(&[a, ..]) => u32::from(a),
             _ => 0,
         };

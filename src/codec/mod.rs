@@ -17,6 +17,8 @@
 //! The module `kernel` holds the loops that take words apart and put them together; nothing else in here is unsafe but
 //! the writing to caller's memory in `block`.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod block;
 mod decode;
 mod kernel;
