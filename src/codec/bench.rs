@@ -197,12 +197,14 @@ impl Block {
     }
 }
 
-/// What the cost of a zstd frame is made of, by its headers: itself, compressed blocks, coded literals, sequences, and
-/// decoded bytes.
-pub fn work(frame: &[u8], len: usize) -> [f64; 5] {
-    let Work { blocks, literals, sequences } = Work::of(frame);
-    [1.0, blocks, literals, sequences, len as f64]
+/// What the cost of a zstd frame is made of, by its headers; [`WORK`] names the parts.
+pub fn work(frame: &[u8], len: usize) -> [f64; 6] {
+    let Work { blocks, codes, tables, literals, sequences } = Work::of(frame);
+    [1.0 + f64::from(blocks), codes.into(), tables.into(), literals.into(), sequences.into(), len as f64]
 }
+
+/// The parts of [`work`].
+pub const WORK: [&str; 6] = ["frame and block", "code", "table", "literal", "sequence", "byte"];
 
 /// Puts together words of `word` bytes whose planes stand one after the other.
 pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {

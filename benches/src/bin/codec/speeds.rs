@@ -1,6 +1,6 @@
 //! The figures of the library's cost model, fitted to this machine.
 
-use brickmap::codec_bench::{Block, Candidate, PROFILES, work};
+use brickmap::codec_bench::{Block, Candidate, PROFILES, WORK, work};
 
 use crate::Options;
 use crate::clock::{Destination, best_of};
@@ -25,15 +25,13 @@ pub fn print(rows: &[Row], options: &Options) {
     let mut runs: Vec<Box<dyn FnMut()>> =
         blocks.iter().map(|block| Box::new(|| block.open()) as Box<dyn FnMut()>).collect();
     let times = best_of(options.rounds, &mut runs);
-    let rows: Vec<[f64; 5]> = frames.iter().map(|(frame, len)| work(frame, *len)).collect();
-    let [frame, block, literal, sequence, byte] = fit(&rows, &times);
-    println!("{} frames; ns per", frames.len());
-    println!(
-        "frame {frame:.0}, block {block:.0}, literal {literal:.3}, sequence {sequence:.3}, byte {byte:.4}"
-    );
-    let expected = |row: &[f64; 5]| {
-        frame * row[0] + block * row[1] + literal * row[2] + sequence * row[3] + byte * row[4]
-    };
+    let rows: Vec<[f64; 6]> = frames.iter().map(|(frame, len)| work(frame, *len)).collect();
+    let found = fit(&rows, &times);
+    println!("{} frames; ns for each", frames.len());
+    for (name, found) in WORK.iter().zip(found) {
+        println!("{name}: {found:.4}");
+    }
+    let expected = |row: &[f64; 6]| row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>();
     let mut errors: Vec<f64> = rows.iter().zip(&times).map(|(row, time)| expected(row) / time).collect();
     errors.sort_by(f64::total_cmp);
     let at = |part: usize| errors[(errors.len() - 1) * part / 100];
@@ -42,10 +40,10 @@ pub fn print(rows: &[Row], options: &Options) {
 }
 
 /// The coefficients, none negative, that make the least sum of squared relative errors: coordinate descent.
-fn fit(rows: &[[f64; 5]], times: &[f64]) -> [f64; 5] {
-    let mut found = [0.0; 5];
+fn fit(rows: &[[f64; 6]], times: &[f64]) -> [f64; 6] {
+    let mut found = [0.0; 6];
     for _ in 0..20_000 {
-        for k in 0..5 {
+        for k in 0..6 {
             let (mut gradient, mut curvature) = (0.0, 0.0);
             for (row, time) in rows.iter().zip(times).step_by(1 + rows.len() / 4000) {
                 let sum: f64 = row.iter().zip(&found).map(|(x, c)| x * c).sum();
