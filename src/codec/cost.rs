@@ -118,13 +118,13 @@ impl Work {
 }
 
 /// Nanoseconds for what [`Work`] counts, and for each frame and decoded byte.
-const FRAME: f64 = 260.0;
-const BLOCK: f64 = 260.0;
-const CODE: f64 = 1400.0;
-const TABLE: f64 = 360.0;
-const LITERAL: f64 = 0.59;
-const SEQUENCE: f64 = 9.8;
-const BYTE: f64 = 0.02;
+const FRAME: f64 = 420.0;
+const BLOCK: f64 = 420.0;
+const CODE: f64 = 1800.0;
+const TABLE: f64 = 750.0;
+const LITERAL: f64 = 0.58;
+const SEQUENCE: f64 = 8.6;
+const BYTE: f64 = 0.01;
 
 /// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.
 const RAW_BYTE: f64 = 0.02;
@@ -139,9 +139,11 @@ pub(super) fn pays(profile: Profile, frame: &[u8], len: usize) -> bool {
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
     match (coding, filter.word) {
         (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.05,
-        (Coding::Planes, 1 | 2 | 4 | 8) => 0.07,
-        (Coding::Planes, _) => 0.5,
-        (Coding::Delta, _) => 0.12,
+        (Coding::Planes, 1..=4) => 0.06,
+        (Coding::Planes, 5..=8) => 0.08,
+        (Coding::Planes, _) => 0.3,
+        (Coding::Delta, 1..=4) => 0.085,
+        (Coding::Delta, _) => 0.105,
     }
 }
 

@@ -5,8 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::generic;
-use super::{Lane, Rows};
+use super::{Lane, Rows, avx2_sums, generic};
 
 /// Words that a vector of bytes belongs to.
 const VECTOR: usize = 32;
@@ -195,7 +194,7 @@ interleave! {
 }
 
 macro_rules! undo {
-    ($($name:ident, $word:ty, $w:literal, $interleave:path;)*) => {$(
+    ($($name:ident, $word:ty, $w:literal, $interleave:path, $sum:ident, [$($halves:literal),*];)*) => {$(
         #[doc = concat!("[`undo_differences`](super::undo_differences) for words of ", $w, " bytes.")]
         ///
         /// # Safety
@@ -204,19 +203,35 @@ macro_rules! undo {
         #[target_feature(enable = "avx2")]
         pub(super) unsafe fn $name(lanes: [Lane; $w], stride: usize, len: usize, dst: *mut u8) {
             let tiles = |first: usize, len: usize, tile: *mut $word| {
-                // SAFETY: `undo_tiles` asks for differences of its first `len` words, which the planes have.
+                // SAFETY: `undo_tiles` and the loop below ask for differences of the first `len` words, which the planes
+                // have.
                 unsafe { $interleave(lanes, Rows { first, len, rows: 1, step: 0 }, tile.cast(), 0) };
             };
-            // SAFETY: the conditions are the caller's.
-            unsafe { generic::undo_tiles(stride, len, dst.cast(), tiles) };
+            match stride.saturating_mul($w) {
+                $($halves => {
+                    let mut tile = [0; generic::TILE];
+                    let mut last = _mm256_setzero_si256();
+                    for first in (0..len).step_by(generic::TILE) {
+                        let here = generic::TILE.min(len - first);
+                        tiles(first, here, tile.as_mut_ptr());
+                        // SAFETY: a tile is a whole number of vectors; `dst` has room for the words from `first` on.
+                        unsafe {
+                            let (dst, room) = (dst.add(first * $w), (len - first) * $w);
+                            last = avx2_sums::$sum::<$halves>(tile.as_ptr().cast(), here * $w, dst, room, last);
+                        }
+                    }
+                })*
+                // SAFETY: the conditions are the caller's.
+                _ => unsafe { generic::undo_tiles(stride, len, dst.cast(), tiles) },
+            }
         }
     )*};
 }
 undo! {
-    undo1, u8, 1, generic::interleave;
-    undo2, u16, 2, interleave2;
-    undo4, u32, 4, interleave4;
-    undo8, u64, 8, interleave8;
+    undo1, u8, 1, generic::interleave, sum1, [1, 2, 4, 8, 16];
+    undo2, u16, 2, interleave2, sum2, [2, 4, 8, 16];
+    undo4, u32, 4, interleave4, sum4, [4, 8, 16];
+    undo8, u64, 8, interleave8, sum8, [8, 16];
 }
 
 /// Loads the 16 bytes from `low` and from `high` on as one vector.

@@ -24,7 +24,12 @@ impl Destination {
     }
 
     /// Calls `write` with each thing and the place for as many bytes as `size` says, one place after the other.
-    pub fn fill<T>(&mut self, things: &[T], size: impl Fn(&T) -> usize, mut write: impl FnMut(&T, &mut [u8])) {
+    pub fn fill<T>(
+        &mut self,
+        things: &[T],
+        size: impl Fn(&T) -> usize,
+        mut write: impl FnMut(&T, &mut [u8]),
+    ) {
         let mut rest = &mut self.0[..];
         for thing in things {
             let (place, after) = rest.split_at_mut(size(thing));

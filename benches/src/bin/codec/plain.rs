@@ -2,10 +2,13 @@
 
 /// Puts words together, a word at a time.
 pub fn interleave<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
-    let planes: [&[u8]; W] = std::array::from_fn(|k| &planes[k][..items.len() / W]);
-    for (i, word) in items.as_chunks_mut::<W>().0.iter_mut().enumerate() {
+    let (words, _) = items.as_chunks_mut::<W>();
+    let n = words.len();
+    // Cut to one length, the planes need no further checks.
+    let planes: [&[u8]; W] = std::array::from_fn(|k| &planes[k][..n]);
+    for i in 0..n {
         for k in 0..W {
-            word[k] = planes[k][i];
+            words[i][k] = planes[k][i];
         }
     }
 }

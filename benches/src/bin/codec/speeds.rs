@@ -39,7 +39,8 @@ pub fn print(rows: &[Row], options: &Options) {
     others(options);
 }
 
-/// The coefficients, none negative, that make the least sum of squared relative errors: coordinate descent.
+/// The coefficients, none negative, that make the least sum of squared errors, each over its time, so that neither the
+/// short frames nor the long ones decide alone: coordinate descent.
 fn fit(rows: &[[f64; 6]], times: &[f64]) -> [f64; 6] {
     let mut found = [0.0; 6];
     for _ in 0..20_000 {
@@ -47,8 +48,8 @@ fn fit(rows: &[[f64; 6]], times: &[f64]) -> [f64; 6] {
             let (mut gradient, mut curvature) = (0.0, 0.0);
             for (row, time) in rows.iter().zip(times).step_by(1 + rows.len() / 4000) {
                 let sum: f64 = row.iter().zip(&found).map(|(x, c)| x * c).sum();
-                gradient += row[k] * (time - sum) / (time * time);
-                curvature += row[k] * row[k] / (time * time);
+                gradient += row[k] * (time - sum) / time;
+                curvature += row[k] * row[k] / time;
             }
             if curvature > 0.0 {
                 found[k] = f64::max(found[k] + gradient / curvature, 0.0);
