@@ -75,4 +75,4 @@ pub use store::{Attributes, Entry, EntryKind, OpenOptions, Snapshot, Store};
 pub use verify::{Finding, Report};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
-pub use codec::bench;
+pub use codec::bench as codec_bench;

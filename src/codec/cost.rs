@@ -35,17 +35,27 @@ impl Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
     /// Compressed blocks.
-    pub(super) blocks: f64,
+    pub(super) blocks: u32,
+    /// Huffman codes that must be set up.
+    pub(super) codes: u32,
+    /// Tables of literal lengths, match lengths or offsets that must be set up.
+    pub(super) tables: u32,
     /// Literals that are Huffman coded.
-    pub(super) literals: f64,
+    pub(super) literals: u32,
     /// Matches, each with the literals before it.
-    pub(super) sequences: f64,
+    pub(super) sequences: u32,
 }
 
 impl Work {
     /// Nanoseconds of zstd for a frame of `len` decoded bytes.
     pub(super) fn time(self, len: usize) -> f64 {
-        300.0 + 500.0 * self.blocks + 0.5 * self.literals + 4.0 * self.sequences + 0.05 * len as f64
+        FRAME
+            + BLOCK * f64::from(self.blocks)
+            + CODE * f64::from(self.codes)
+            + TABLE * f64::from(self.tables)
+            + LITERAL * f64::from(self.literals)
+            + SEQUENCE * f64::from(self.sequences)
+            + BYTE * len as f64
     }
 
     /// Reads the headers of a frame without content size and dictionary, as [`Encoder`](super::Encoder) writes them.
@@ -68,40 +78,53 @@ impl Work {
         work
     }
 
-    /// Adds a compressed block: the header of its literals, which says where they end, and the number of sequences,
-    /// which follows them.
+    /// Adds a compressed block: the header of its literals says where they end; the number of sequences and how their
+    /// parts are coded follow.
     fn add_block(&mut self, block: &[u8]) {
         let header = block.first_chunk().map_or(0, |bytes: &[u8; 5]| {
             u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], 0, 0, 0])
         });
         let (kind, format) = (header & 3, header >> 2 & 3);
-        let compressed = kind >= 2;
-        let (header_len, bits) = match (compressed, format) {
-            (false, 0 | 2) => (1, 5),
-            (false, 1) => (2, 12),
-            (false, _) => (3, 20),
-            (true, 0 | 1) => (3, 10),
-            (true, 2) => (4, 14),
-            (true, _) => (5, 18),
+        let (header_len, shift, bits) = match (kind, format) {
+            (0 | 1, 0 | 2) => (1, 3, 5),
+            (0 | 1, 1) => (2, 4, 12),
+            (0 | 1, _) => (3, 4, 20),
+            (_, 0 | 1) => (3, 4, 10),
+            (_, 2) => (4, 4, 14),
+            (_, _) => (5, 4, 18),
         };
-        let shift = if bits == 5 { 3 } else { 4 };
-        let literals = header >> shift & ((1 << bits) - 1);
+        let literals = (header >> shift & ((1 << bits) - 1)) as u32;
         let stored = match kind {
-            0 => literals,
+            0 => literals as usize,
             1 => 1,
-            _ => header >> (shift + bits) & ((1 << bits) - 1),
+            _ => (header >> (shift + bits) & ((1 << bits) - 1)) as usize,
         };
-        let sequences = match block.get(header_len + stored as usize..) {
-            Some(&[a, b, c, ..]) if a == 255 => u32::from(b) + (u32::from(c) << 8) + 0x7f00,
-            Some(&[a, b, ..]) if a >= 128 => (u32::from(a) - 128 << 8) + u32::from(b),
-            Some(&[a, ..]) => u32::from(a),
-            _ => 0,
+        let (sequences, modes) = match block.get(header_len + stored..) {
+            Some(&[255, b, c, modes, ..]) => (u32::from(b) + (u32::from(c) << 8) + 0x7f00, modes),
+            Some(&[a, b, modes, ..]) if a >= 128 => (((u32::from(a) - 128) << 8) + u32::from(b), modes),
+            Some(&[a, modes, ..]) => (u32::from(a), modes),
+            _ => (0, 0),
         };
-        self.blocks += 1.0;
-        self.literals += if compressed { literals as f64 } else { 0.0 };
-        self.sequences += f64::from(sequences);
+        self.blocks += 1;
+        self.sequences += sequences;
+        if kind >= 2 {
+            self.literals += literals;
+            self.codes += u32::from(kind == 2);
+        }
+        if sequences > 0 {
+            self.tables += [2, 4, 6].iter().map(|at| u32::from(modes >> at & 3 == 2)).sum::<u32>();
+        }
     }
 }
+
+/// Nanoseconds for what [`Work`] counts, and for each frame and decoded byte.
+const FRAME: f64 = 420.0;
+const BLOCK: f64 = 420.0;
+const CODE: f64 = 1800.0;
+const TABLE: f64 = 750.0;
+const LITERAL: f64 = 0.58;
+const SEQUENCE: f64 = 8.6;
+const BYTE: f64 = 0.01;
 
 /// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.
 const RAW_BYTE: f64 = 0.02;
@@ -116,9 +139,11 @@ pub(super) fn pays(profile: Profile, frame: &[u8], len: usize) -> bool {
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
     match (coding, filter.word) {
         (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.05,
-        (Coding::Planes, 1 | 2 | 4 | 8) => 0.07,
-        (Coding::Planes, _) => 0.5,
-        (Coding::Delta, _) => 0.12,
+        (Coding::Planes, 1..=4) => 0.06,
+        (Coding::Planes, 5..=8) => 0.08,
+        (Coding::Planes, _) => 0.3,
+        (Coding::Delta, 1..=4) => 0.085,
+        (Coding::Delta, _) => 0.105,
     }
 }
 

@@ -17,6 +17,8 @@
 //! The module `kernel` holds the loops that take words apart and put them together; nothing else in here is unsafe but
 //! the writing to caller's memory in `block`.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod block;
 mod decode;
 mod kernel;
@@ -38,7 +40,7 @@ pub(crate) use block::OpenBlock;
 pub(crate) use choose::choose;
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
-pub(crate) use decode::{Decoder, with_decoder};
+pub(crate) use decode::with_decoder;
 #[cfg(feature = "write")]
 pub(crate) use encode::{Encoder, with_encoder};
 

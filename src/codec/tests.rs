@@ -259,7 +259,8 @@ fn the_choice_is_the_coding_made_for_the_data() {
         |items: &[u8], size, strides: &[u32]| choose(&[items], size, size, strides, Profile::Balanced, 1);
     let ramp: Vec<u8> = (0..20000u64).flat_map(|i| (i * 1_000_003).to_le_bytes()).collect();
     assert_eq!(chosen(&ramp, 8, &[1, 4]), Filter::delta(8, 1));
-    let columns: Vec<u8> = (0..20000u64).flat_map(|i| (i % 4 * (1 << 40) + i * i).to_le_bytes()).collect();
+    let scales = [1, 1_000_003, 77_777_777_777, 3];
+    let columns: Vec<u8> = (0..20000).flat_map(|i| (i as u64 / 4 * scales[i % 4]).to_le_bytes()).collect();
     assert_eq!(chosen(&columns, 8, &[1, 4]), Filter::delta(8, 4));
     assert_eq!(chosen(&noise(80000), 4, &[1, 4]), Filter::RAW);
     let high_byte_repeats: Vec<u8> =
