@@ -127,7 +127,7 @@ const SEQUENCE: f64 = 8.6;
 const BYTE: f64 = 0.01;
 
 /// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.
-const RAW_BYTE: f64 = 0.02;
+const RAW_BYTE: f64 = 0.045;
 
 /// Whether a frame of `len` decoded bytes comes to the reader sooner than these bytes themselves.
 pub(super) fn pays(profile: Profile, frame: &[u8], len: usize) -> bool {
@@ -138,12 +138,11 @@ pub(super) fn pays(profile: Profile, frame: &[u8], len: usize) -> bool {
 /// Nanoseconds to write one item byte when a block is copied out whole, zstd and reading raw streams aside.
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
     match (coding, filter.word) {
-        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.05,
-        (Coding::Planes, 1..=4) => 0.06,
-        (Coding::Planes, 5..=8) => 0.08,
-        (Coding::Planes, _) => 0.3,
-        (Coding::Delta, 1..=4) => 0.085,
-        (Coding::Delta, _) => 0.105,
+        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.03,
+        (Coding::Planes, 1..=4) => 0.025,
+        (Coding::Planes, 5..=8) => 0.035,
+        (Coding::Planes, _) => 0.25,
+        (Coding::Delta, _) => 0.055,
     }
 }
 
