@@ -26,13 +26,13 @@ pub fn print(rows: &[Row], options: &Options) {
     let mut runs: Vec<Box<dyn FnMut()>> =
         blocks.iter().map(|block| Box::new(|| block.open()) as Box<dyn FnMut()>).collect();
     let times = best_of(options.rounds, &mut runs);
-    let rows: Vec<[f64; 6]> = frames.iter().map(|(frame, len)| work(frame, *len)).collect();
+    let rows: Vec<[f64; WORK.len()]> = blocks.iter().map(parts).collect();
     let found = fit(&rows, &times);
     println!("{} frames; ns for each", frames.len());
     for (name, found) in WORK.iter().zip(found) {
         println!("{name}: {found:.4}");
     }
-    let expected = |row: &[f64; 6]| row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>();
+    let expected = |row: &[f64; WORK.len()]| row.iter().zip(found).map(|(x, c)| x * c).sum::<f64>();
     let mut errors: Vec<f64> = rows.iter().zip(&times).map(|(row, time)| expected(row) / time).collect();
     errors.sort_by(f64::total_cmp);
     let at = |part: usize| errors[(errors.len() - 1) * part / 100];
@@ -40,12 +40,19 @@ pub fn print(rows: &[Row], options: &Options) {
     others(options);
 }
 
+/// What a frame is made of.
+fn parts(block: &Block) -> [f64; WORK.len()] {
+    let mut bytes = vec![0; block.size()];
+    block.decode(&mut bytes);
+    work(block.stored(), &bytes)
+}
+
 /// The coefficients, none negative, that make the least sum of squared errors, each over its time, so that neither the
 /// short frames nor the long ones decide alone: coordinate descent.
-fn fit(rows: &[[f64; 6]], times: &[f64]) -> [f64; 6] {
-    let mut found = [0.0; 6];
+fn fit(rows: &[[f64; WORK.len()]], times: &[f64]) -> [f64; WORK.len()] {
+    let mut found = [0.0; WORK.len()];
     for _ in 0..20_000 {
-        for k in 0..6 {
+        for k in 0..WORK.len() {
             let (mut gradient, mut curvature) = (0.0, 0.0);
             for (row, time) in rows.iter().zip(times).step_by(1 + rows.len() / 4000) {
                 let sum: f64 = row.iter().zip(&found).map(|(x, c)| x * c).sum();
