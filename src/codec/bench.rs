@@ -1,5 +1,6 @@
 //! The codec as the programs in `benches/` see it. Not part of the crate's interface.
 
+use super::choose::candidates;
 use super::cost::Work;
 use super::kernel::{self, Isa, Plane, Rows};
 use super::planes::{Stream, streams};
@@ -40,7 +41,7 @@ impl Candidate {
 
     /// All that the choice tries.
     pub fn all(itemsize: usize, component: usize, strides: &[u32]) -> Vec<Self> {
-        super::choose::candidates(itemsize, component, strides).into_iter().map(Candidate).collect()
+        candidates(itemsize, component, strides).into_iter().map(Candidate).collect()
     }
 
     /// The choice.

@@ -86,7 +86,7 @@ impl Encoder {
     ) -> (Coding, f64) {
         assert!(filter.fits(itemsize), "{filter:?} does not fit items of {itemsize} bytes");
         assert!(
-            !items.is_empty() && items.len() <= MAX_BLOCK && items.len() % itemsize == 0,
+            !items.is_empty() && items.len() <= MAX_BLOCK && items.len().is_multiple_of(itemsize),
             "{} bytes are no block of items of {itemsize} bytes",
             items.len()
         );
@@ -196,10 +196,12 @@ fn squeeze<'a>(
 ) -> (Stream<'a>, f64) {
     let raw = cost::RAW_BYTE * bytes.len() as f64;
     // zstd fails only for want of memory: the block is whole without it.
-    if let Ok(len) = zstd.compress2(frame, bytes) {
+    if let Ok(len) = zstd.compress2(frame, bytes)
+        && len < bytes.len()
+    {
         let frame = &frame[..len];
         let time = Work::of(frame, bytes).time();
-        let saved = bytes.len() as f64 - len as f64;
+        let saved = (bytes.len() - len) as f64;
         if time - raw < profile.byte_time() * saved {
             return (Stream::Zstd(frame), time);
         }
