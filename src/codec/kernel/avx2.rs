@@ -228,7 +228,7 @@ macro_rules! undo {
     )*};
 }
 undo! {
-    undo1, u8, 1, generic::interleave, sum1, [1, 2, 4, 8, 16];
+    undo1, u8, 1, generic::interleave::<u8, 1>, sum1, [1, 2, 4, 8, 16];
     undo2, u16, 2, interleave2, sum2, [2, 4, 8, 16];
     undo4, u32, 4, interleave4, sum4, [4, 8, 16];
     undo8, u64, 8, interleave8, sum8, [8, 16];

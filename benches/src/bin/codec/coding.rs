@@ -103,7 +103,7 @@ fn measure(row: &Row, candidates: &[Candidate], speed: Speed, options: &Options)
     let measured = |(blocks, time): (&Vec<Block>, f64)| Measured {
         stored: blocks.iter().map(|block| block.stored().len()).sum::<usize>() as f64,
         time,
-        expected: blocks.iter().map(|block| block.cost(speed)).sum(),
+        expected: blocks.iter().map(Block::cost).sum(),
     };
     encoded.iter().zip(times).map(measured).collect()
 }
