@@ -4,7 +4,8 @@ use super::choose::candidates;
 use super::cost::Work;
 use super::kernel::{self, Isa, Plane, Rows};
 use super::planes::{Stream, streams};
-use super::{Coding, Decoder, Filter, Profile, choose, with_decoder, with_encoder};
+use super::decode::Decoder;
+use super::{Coding, Filter, Profile, choose, with_decoder, with_encoder};
 
 /// The three profiles and their names.
 pub const PROFILES: [(&str, Speed); 3] = [
