@@ -180,9 +180,11 @@ macro_rules! interleave {
         /// As there, and the processor must have AVX2.
         #[target_feature(enable = "avx2")]
         pub(super) unsafe fn $name(lanes: [Lane; $w], rows: Rows, dst: *mut u8, dst_stride: isize) {
-            // SAFETY (all three): `interleave_by` asks for words within the run, for which the caller vouches.
+            // SAFETY: `interleave_by` asks for words within the run, for which the caller vouches.
             let group = |i: usize, dst: *mut u8| unsafe { store(dst, $zip(load(lanes, i))) };
+            // SAFETY: as above.
             let half = |i: usize, dst: *mut u8| unsafe { store_half(dst, $zip_half(load_half(lanes, i))) };
+            // SAFETY: the conditions are the caller's.
             unsafe { interleave_by(lanes, rows, dst, dst_stride, group, half) };
         }
     )*};

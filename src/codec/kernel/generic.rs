@@ -59,7 +59,7 @@ unsafe fn interleave_whole_run<T: Word, const W: usize>(lanes: [Lane; W], first:
     let planes = lanes.map(|lane| unsafe { lane.at(first).cast::<[u8; RUN]>().read() });
     let words = T::from_planes(&planes);
     // SAFETY: the caller vouches for the places of the words.
-    unsafe { dst.cast::<[T; RUN]>().write_unaligned(words.map(T::from_le)) };
+    unsafe { dst.cast::<[T; RUN]>().write_unaligned(words.map(T::le)) };
 }
 
 /// Writes `len` words from `first` on, at most [`RUN`].
@@ -119,7 +119,7 @@ pub(super) trait Word: Copy {
     fn plus(self, other: Self) -> Self;
     fn zigzag_minus(self, other: Self) -> Self;
     fn unzigzag(self) -> Self;
-    fn from_le(self) -> Self;
+    fn le(self) -> Self;
 }
 
 macro_rules! word {
@@ -148,7 +148,7 @@ macro_rules! word {
                 (self >> 1) ^ (self & 1).wrapping_neg()
             }
             #[inline(always)]
-            fn from_le(self) -> Self {
+            fn le(self) -> Self {
                 Self::from_le(self)
             }
         }
@@ -204,7 +204,7 @@ pub(super) unsafe fn undo_tiles<T: Word>(
     dst: *mut T,
     tiles: impl Fn(usize, usize, *mut T),
 ) {
-    // SAFETY (all arms): the conditions are the caller's, and `P` is at least the stride.
+    // SAFETY: the conditions are the caller's, and `P` is at least the stride.
     unsafe {
         match stride {
             1 => undo_narrow::<T, 1>(stride, len, dst, tiles),
@@ -244,17 +244,17 @@ unsafe fn undo_narrow<T: Word, const P: usize>(
         unsafe {
             while at < here && first + at + P <= len {
                 for (j, last) in last.iter_mut().enumerate() {
-                    *last = last.plus((*tile.as_ptr().add(at + j)).from_le().unzigzag());
+                    *last = last.plus((*tile.as_ptr().add(at + j)).le().unzigzag());
                 }
                 for (j, last) in last.iter().enumerate() {
-                    dst.add(first + at + j).write_unaligned(last.from_le());
+                    dst.add(first + at + j).write_unaligned(last.le());
                 }
                 at += stride;
             }
             while at < here {
                 for (j, last) in last.iter_mut().enumerate().take(stride.min(here - at)) {
-                    *last = last.plus((*tile.as_ptr().add(at + j)).from_le().unzigzag());
-                    dst.add(first + at + j).write_unaligned(last.from_le());
+                    *last = last.plus((*tile.as_ptr().add(at + j)).le().unzigzag());
+                    dst.add(first + at + j).write_unaligned(last.le());
                 }
                 at += stride;
             }
@@ -284,15 +284,15 @@ unsafe fn undo_wide<T: Word>(stride: usize, len: usize, dst: *mut T, tiles: impl
                 if i < stride {
                     let run = run.min(stride - i);
                     for (j, difference) in differences[..run].iter().enumerate() {
-                        dst.add(i + j).write_unaligned(difference.from_le().unzigzag().from_le());
+                        dst.add(i + j).write_unaligned(difference.le().unzigzag().le());
                     }
                     at += run;
                     continue;
                 }
                 let before = dst.add(i - stride);
                 for (j, difference) in differences.iter().enumerate() {
-                    let before = before.add(j).read_unaligned().from_le();
-                    dst.add(i + j).write_unaligned(before.plus(difference.from_le().unzigzag()).from_le());
+                    let before = before.add(j).read_unaligned().le();
+                    dst.add(i + j).write_unaligned(before.plus(difference.le().unzigzag()).le());
                 }
             }
             at += run;
@@ -310,7 +310,7 @@ pub(super) fn split<T: Word + bytemuck::Pod, const W: usize>(items: &[u8], plane
         let mut words = [T::zeroed(); RUN];
         bytemuck::bytes_of_mut(&mut words)[..run.len()].copy_from_slice(run);
         for k in 0..W {
-            let bytes = words.map(|word| word.from_le().byte(k));
+            let bytes = words.map(|word| word.le().byte(k));
             let plane = &mut planes[k * n + r * RUN..][..run.len() / W];
             plane.copy_from_slice(&bytes[..run.len() / W]);
         }
@@ -343,7 +343,7 @@ pub(super) fn differences<T: Word + bytemuck::Pod, const W: usize>(
 ) {
     let code = |word: &[u8; W], before: T, out: &mut [u8; W]| {
         let word: T = bytemuck::pod_read_unaligned(word);
-        let code = word.from_le().zigzag_minus(before.from_le()).from_le();
+        let code = word.le().zigzag_minus(before.le()).le();
         out.copy_from_slice(bytemuck::bytes_of(&code));
     };
     let (words, _) = items.as_chunks::<W>();

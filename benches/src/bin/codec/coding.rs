@@ -25,7 +25,7 @@ impl Measured {
 }
 
 /// Prints the table and returns each row's choice under the first profile.
-pub fn print(rows: &[Row], options: &Options) -> Vec<Candidate> {
+pub(crate) fn print(rows: &[Row], options: &Options) -> Vec<Candidate> {
     println!("| data | coding | ratio | MB/s | cost balanced | fast | small |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut worst = [(1.0f64, String::new()), (1.0, String::new()), (1.0, String::new())];
@@ -75,7 +75,7 @@ fn print_row(row: &Row, options: &Options, worst: &mut [(f64, String); 3]) -> Ca
 }
 
 /// A filter in words.
-pub fn name(candidate: Candidate) -> String {
+pub(crate) fn name(candidate: Candidate) -> String {
     match candidate.parts() {
         (name @ ("raw" | "zstd"), _, _) => name.to_string(),
         (name @ "planes", word, _) => format!("{name} of {word}"),

@@ -11,7 +11,7 @@ use crate::npy::Row;
 use crate::plain;
 
 /// For each row, the filters with words of the row's items: planes, and the one that was chosen if it is another.
-pub fn print(rows: &[Row], chosen: &[Candidate], options: &Options) {
+pub(crate) fn print(rows: &[Row], chosen: &[Candidate], options: &Options) {
     println!(
         "\n| data | coding | codec MB/s | plain loops MB/s | portable MB/s | memcpy MB/s | of plain time | of memcpy speed |"
     );

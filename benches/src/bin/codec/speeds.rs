@@ -11,7 +11,7 @@ use crate::npy::{Row, spread};
 const SAMPLES: usize = 24;
 
 /// Prints the times of zstd by what a frame is made of, and those of everything else by coding.
-pub fn print(rows: &[Row], options: &Options) {
+pub(crate) fn print(rows: &[Row], options: &Options) {
     let mut frames: Vec<(Vec<u8>, usize)> = Vec::new();
     for row in rows {
         let candidates = Candidate::all(row.itemsize, row.itemsize, &row.strides);
