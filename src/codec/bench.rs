@@ -231,5 +231,5 @@ pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {
     let planes: Vec<Plane<'_>> = planes.chunks_exact(n).map(Plane::Bytes).collect();
     let rows = Rows { first: 0, len: n, rows: 1, step: 0 };
     // SAFETY: each plane has `n` bytes and there is room for as many words.
-    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0) };
+    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0, kernel::Stores::Cached) };
 }
