@@ -10,7 +10,7 @@ use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
 use crate::selection::Selection;
 use crate::shape::{self, Dims};
-use crate::store::{EntryKind, Frames, Snapshot, Store, index, tree};
+use crate::store::{EntryKind, Frames, Snapshot, Store, index, path, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -197,13 +197,12 @@ impl<'a> Walk<'a> {
         groups: &mut HashSet<String>,
         named: &mut HashSet<String>,
     ) -> Result<()> {
-        let (path, attributes) = match key.strip_suffix(b"\0") {
-            Some(path) => (path, true),
-            None => (key, false),
-        };
-        let Ok(path) = std::str::from_utf8(path) else {
-            self.find(self.place(), format!("a name that is not UTF-8: {}", String::from_utf8_lossy(path)));
-            return Ok(());
+        let (path, attributes) = match path::of_key(key) {
+            Ok(named) => named,
+            Err(Damage(what)) => {
+                self.find(self.place(), what);
+                return Ok(());
+            }
         };
         let place = Place { array: Some(path.to_owned()), ..self.place() };
         if attributes {
@@ -225,7 +224,7 @@ impl<'a> Walk<'a> {
                 groups.insert(path.to_owned());
                 self.report.groups += 1;
             }
-            Ok(Record::Unknown(kind)) => self.find(place, format!("a record of kind {kind}, of a later version")),
+            Ok(Record::Unknown(what)) => self.find(place, format!("{what}, of a later version")),
             Ok(Record::Array(record)) => {
                 self.report.arrays += 1;
                 self.array(path, &record)?;
@@ -280,13 +279,12 @@ impl<'a> Walk<'a> {
     /// One chunk; returns its stored bytes.
     fn chunk(&mut self, path: &str, record: &ArrayRecord, chunk: &Dims, entry: &Pointer) -> Result<u64> {
         let (frames, limit) = (self.frames(), record.chunk_limit(chunk));
-        let Pointer::Frame { kind, extent, .. } = *entry else {
-            if limit != record.chunks {
-                let place = Place { array: Some(path.to_owned()), chunk: Some(chunk.to_vec()), ..self.place() };
-                self.find(place, "a constant for a chunk that the array's edge cuts".into());
-            }
+        if let Err(Damage(what)) = record.check_entry(entry, &limit) {
+            let place = Place { array: Some(path.to_owned()), chunk: Some(chunk.to_vec()), ..self.place() };
+            self.find(place, what);
             return Ok(0);
-        };
+        }
+        let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(0) };
         if !self.use_extent(extent, &format!("a {} of '{path}'", kind.name())) {
             return Ok(extent.len);
         }

@@ -108,9 +108,7 @@ impl Snapshot {
                 offsets: Array::new(self.clone(), path.to_owned(), record.offsets),
                 values: Array::new(self.clone(), path.to_owned(), record.values),
             }),
-            Record::Unknown(kind) => {
-                Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") })
-            }
+            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
             Record::Group | Record::Array(_) => Err(Error::invalid(format!("'{path}' is not a ragged array"))),
         }
     }

@@ -157,6 +157,7 @@ impl<'a> Reading<'a> {
         let fill = |origin: Dims, shape: Dims, item: &[u8]| {
             Region { chunk: chunk.into(), origin, shape, items: Items::Fill(item.into()), units: 1 }
         };
+        record.check_entry(&entry, &limit).map_err(|damage| here(self.frames.damage(damage, None)))?;
         let Pointer::Frame { kind, extent, .. } = entry else {
             let item = match &entry {
                 Pointer::Constant(item) => item.get(..record.dtype.itemsize()).unwrap_or(&record.fill),

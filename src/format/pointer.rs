@@ -108,7 +108,7 @@ const KIND_NULL: u8 = 0;
 const KIND_CONSTANT: u8 = 3;
 
 /// The largest item that a constant pointer holds.
-const CONSTANT_LEN: usize = 16;
+pub(super) const CONSTANT_LEN: usize = 16;
 
 /// A checked pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -36,6 +36,27 @@ pub enum EntryKind {
     Unknown,
 }
 
+impl EntryKind {
+    fn of(record: &Record) -> EntryKind {
+        match record {
+            Record::Group => EntryKind::Group,
+            Record::Array(_) => EntryKind::Array,
+            Record::Ragged(_) => EntryKind::Ragged,
+            Record::Unknown(_) => EntryKind::Unknown,
+        }
+    }
+
+    /// What a record was meant to be.
+    pub(super) fn of_first_byte(record: &[u8]) -> EntryKind {
+        match record.first() {
+            Some(1) => EntryKind::Group,
+            Some(2) => EntryKind::Array,
+            Some(3) => EntryKind::Ragged,
+            _ => EntryKind::Unknown,
+        }
+    }
+}
+
 /// A name in a store and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -87,12 +108,12 @@ impl Snapshot {
             if !key.starts_with(&prefix) {
                 return Ok(ControlFlow::Break(()));
             }
-            if let Some(path) = path::of_key(key) {
-                let kind = match value.first() {
-                    Some(1) => EntryKind::Group,
-                    Some(2) => EntryKind::Array,
-                    Some(3) => EntryKind::Ragged,
-                    _ => EntryKind::Unknown,
+            let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(self.place("")))?;
+            if !attributes && !path.is_empty() {
+                // Damage within a record is met when the array is opened, and keeps nothing else from being listed.
+                let kind = match Record::parse(&value, self.0.root.bounds()) {
+                    Ok(record) => EntryKind::of(&record),
+                    Err(_) => EntryKind::of_first_byte(&value),
                 };
                 entries.push(Entry { path: path.to_owned(), kind });
             }
@@ -111,12 +132,7 @@ impl Snapshot {
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
         }
-        Ok(self.find(path)?.map(|record| match record {
-            Record::Group => EntryKind::Group,
-            Record::Array(_) => EntryKind::Array,
-            Record::Ragged(_) => EntryKind::Ragged,
-            Record::Unknown(_) => EntryKind::Unknown,
-        }))
+        Ok(self.find(path)?.map(|record| EntryKind::of(&record)))
     }
 
     /// The attributes of a group or array; the empty path is the store itself.
@@ -157,8 +173,10 @@ impl Snapshot {
         Error::NotFound { name: path.to_owned(), near }
     }
 
+    /// Where damage to what `path` names is; the empty path is the store as a whole.
     fn place(&self, path: &str) -> Place {
-        Place { file: self.0.frames.file().to_path_buf(), array: Some(path.to_owned()), ..Place::default() }
+        let array = Some(path).filter(|path| !path.is_empty()).map(str::to_owned);
+        Place { file: self.0.frames.file().to_path_buf(), array, ..Place::default() }
     }
 
     pub(crate) fn root(&self) -> &Root {

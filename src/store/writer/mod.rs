@@ -102,6 +102,7 @@ pub(crate) fn extents_of_entry(
     record: &ArrayRecord,
     limit: &[u64],
 ) -> Result<Vec<(Extent, u64)>> {
+    record.check_entry(entry, limit).map_err(|damage| frames.damage(damage, None))?;
     let Pointer::Frame { kind, extent, birth, .. } = *entry else { return Ok(Vec::new()) };
     let mut extents = vec![(extent, birth)];
     let mut buf = Vec::new();
@@ -222,12 +223,7 @@ impl Writer {
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
         }
-        Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| match record.first() {
-            Some(1) => EntryKind::Group,
-            Some(2) => EntryKind::Array,
-            Some(3) => EntryKind::Ragged,
-            _ => EntryKind::Unknown,
-        }))
+        Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| EntryKind::of_first_byte(&record)))
     }
 
     /// Publishes everything that was staged, and waits until it is on the disk. The writer goes on from the new state.
@@ -387,8 +383,8 @@ impl Writer {
                     record,
                 },
                 Record::Group => return Err(Error::invalid(format!("'{path}' is a group, not an array"))),
-                Record::Unknown(kind) => {
-                    return Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") });
+                Record::Unknown(what) => {
+                    return Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") });
                 }
             };
             self.staged.insert(path.to_owned(), staged);
