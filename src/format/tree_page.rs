@@ -88,17 +88,6 @@ impl<'a> TreePage<'a> {
         Ok(TreePage { level: found, cells })
     }
 
-    /// The first key of a page that has not been parsed.
-    #[cfg(feature = "write")]
-    pub(crate) fn first_key(frame: &'a [u8]) -> Result<&'a [u8], Damage> {
-        let mut fields = Fields::new(frame, "tree page");
-        fields.skip(FRAME_HEADER_LEN + 4)?;
-        let count = fields.u32()? as usize;
-        fields.skip(count.saturating_mul(4))?;
-        let len = fields.u16()?;
-        fields.bytes(usize::from(len))
-    }
-
     pub(crate) fn level(&self) -> u8 {
         self.level
     }

@@ -6,13 +6,14 @@ use crate::format::{FRAME_HEADER_LEN, Pointer, TreeCell, TreePage};
 use std::ops::ControlFlow;
 
 /// A range of keys that a page must stay in, and the level that it must have.
-struct Limits<'a> {
-    level: Option<u8>,
-    low: &'a [u8],
-    high: Option<&'a [u8]>,
+pub(super) struct Limits<'a> {
+    pub(super) level: Option<u8>,
+    pub(super) low: &'a [u8],
+    pub(super) high: Option<&'a [u8]>,
 }
 
-const WHOLE: Limits<'static> = Limits { level: None, low: b"", high: None };
+/// The limits of a root page.
+pub(super) const WHOLE: Limits<'static> = Limits { level: None, low: b"", high: None };
 
 impl<'a> Limits<'a> {
     /// The limits of the page below cell `at`.
@@ -23,7 +24,12 @@ impl<'a> Limits<'a> {
 }
 
 /// Parses the page that `pointer` leads to.
-fn page<'a>(frames: &'a Frames, pointer: &Pointer, limits: &Limits<'_>, buf: &'a mut Vec<u8>) -> Result<TreePage<'a>> {
+pub(super) fn page<'a>(
+    frames: &'a Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    buf: &'a mut Vec<u8>,
+) -> Result<TreePage<'a>> {
     let Pointer::Frame { extent, .. } = *pointer else {
         return Err(frames.damage(crate::error::Damage::new("a tree page that is not there"), None));
     };
@@ -45,11 +51,16 @@ fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
 
 /// The value of `key`. Reads one page a level.
 pub(crate) fn get(frames: &Frames, root: &Pointer, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    get_below(frames, root, b"", key)
+    get_below(frames, root, &WHOLE, key)
 }
 
-/// The value of `key`, in the part of a tree below the page that `pointer` leads to, whose keys start at `low`.
-pub(crate) fn get_below(frames: &Frames, pointer: &Pointer, low: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>> {
+/// The value of `key`, in the part of a tree below the page that `pointer` leads to.
+pub(super) fn get_below(
+    frames: &Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
     fn descend(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buf = Vec::new();
         let page = page(frames, pointer, limits, &mut buf)?;
@@ -64,7 +75,7 @@ pub(crate) fn get_below(frames: &Frames, pointer: &Pointer, low: &[u8], key: &[u
     if *pointer == Pointer::Null {
         return Ok(None);
     }
-    descend(frames, pointer, &Limits { low, ..WHOLE }, key)
+    descend(frames, pointer, limits, key)
 }
 
 /// What [`scan`] meets.
