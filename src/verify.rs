@@ -489,18 +489,18 @@ impl<'a> Walk<'a> {
 
 fn check_block(frames: &Frames, record: &ArrayRecord, header: &ChunkHeader<'_>, number: u64) -> Result<()> {
     let here = |damage: Damage| frames.damage(damage, None);
-    let entry = header.block(number).map_err(here)?;
-    let here = |damage: Damage| frames.damage(damage, Some(entry.extent.offset));
-    let mut buf = Vec::new();
-    let stored = frames.summed(entry.extent, entry.checksum, &mut buf)?;
     let at = shape::coordinates(number, &header.block_grid).unwrap_or_default();
     let corner: Dims = at.iter().zip(&record.blocks).map(|(at, len)| at * len).collect();
     let items = shape::product(&shape::clip(&corner, &record.blocks, &header.valid)).unwrap_or(u64::MAX);
-    let count = saturating_usize(items);
+    let (count, itemsize) = (saturating_usize(items), record.dtype.itemsize());
+    let entry = header.block(number, items.saturating_mul(itemsize as u64)).map_err(here)?;
+    let here = |damage: Damage| frames.damage(damage, Some(entry.extent.offset));
+    let mut buf = Vec::new();
+    let stored = frames.summed(entry.extent, entry.checksum, &mut buf)?;
     let coding = Coding::from_id(entry.coding).map_err(here)?;
     let filter = Filter { coding, word: header.word, stride: header.stride };
     with_decoder(|decoder| {
-        decoder.open(stored, coding, filter, record.dtype.itemsize(), count, 0..count).map(|_| ()).map_err(here)
+        decoder.open(stored, coding, filter, itemsize, count, 0..count).map(|_| ()).map_err(here)
     })
 }
 

@@ -305,9 +305,9 @@ impl<'a> Reading<'a> {
         let block_shape = shape::clip(&corner, &self.record.blocks, &header.valid);
         let origin = add(&region.origin, &corner);
         let Some(parts) = parts_within(selection, &origin, &block_shape) else { return Ok(()) };
-        let count = saturating_usize(shape::product(&block_shape).unwrap_or(u64::MAX));
-        let itemsize = self.record.dtype.itemsize();
-        let entry = header.block(number).map_err(|damage| self.frames.damage(damage, None))?;
+        let items = shape::product(&block_shape).unwrap_or(u64::MAX);
+        let (count, itemsize) = (saturating_usize(items), self.record.dtype.itemsize());
+        let entry = header.block(number, items.saturating_mul(itemsize as u64)).map_err(|damage| self.frames.damage(damage, None))?;
         let here = |damage: Damage| self.frames.damage(damage, Some(entry.extent.offset));
         let receive = |block: &mut OpenBlock<'_>| {
             // SAFETY: as for `fill` in `unit`.

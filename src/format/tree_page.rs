@@ -14,7 +14,7 @@ use super::wire::Fields;
 use crate::error::Damage;
 
 /// A page larger than this is rejected.
-const MAX_PAGE_LEN: usize = 65536;
+pub(super) const MAX_TREE_PAGE_LEN: u64 = 65536;
 /// Writers split a page before it grows beyond this.
 pub(crate) const TREE_PAGE_TARGET: usize = 4096;
 /// Longer values stand in blobs.
@@ -52,9 +52,6 @@ impl<'a> TreePage<'a> {
         low: &[u8],
         high: Option<&[u8]>,
     ) -> Result<TreePage<'a>, Damage> {
-        if frame.len() > MAX_PAGE_LEN {
-            return Err(Damage::new(format!("a tree page of {} bytes", frame.len())));
-        }
         let mut fields = Fields::new(frame, "tree page");
         fields.skip(FRAME_HEADER_LEN)?;
         let found = fields.u8()?;

@@ -2,7 +2,7 @@
 
 use super::frames::Frames;
 use crate::error::Result;
-use crate::format::{FRAME_HEADER_LEN, Pointer, TreeCell, TreePage};
+use crate::format::{Pointer, TreeCell, TreePage};
 use std::ops::ControlFlow;
 
 /// A range of keys that a page must stay in, and the level that it must have.
@@ -42,9 +42,7 @@ pub(super) fn page<'a>(
 fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
     match cell {
         TreeCell::Inline(value) => Ok(value.to_vec()),
-        TreeCell::Blob(pointer) => {
-            Ok(frames.checked(pointer, &mut Vec::new())?.get(FRAME_HEADER_LEN..).unwrap_or_default().to_vec())
-        }
+        TreeCell::Blob(pointer) => frames.blob(pointer),
         TreeCell::Child(_) => Ok(Vec::new()),
     }
 }

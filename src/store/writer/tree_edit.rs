@@ -67,11 +67,7 @@ impl TreeEdit {
                     limits = Limits { level: node.level.checked_sub(1), low: &node.cells[at].key, high };
                 }
                 Body::Value(value) => return Ok(Some(value.clone())),
-                Body::Blob(pointer) => {
-                    let mut buf = Vec::new();
-                    let blob = frames.checked(pointer, &mut buf)?;
-                    return Ok(Some(blob.get(FRAME_HEADER_LEN..).unwrap_or_default().to_vec()));
-                }
+                Body::Blob(pointer) => return frames.blob(pointer).map(Some),
             }
         }
     }
