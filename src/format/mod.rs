@@ -22,6 +22,8 @@ pub(crate) use chunk::{ChunkHeader, Pieces, RAW_SPAN, RawTable};
 pub(crate) use index_page::{FANOUT_BITS, IndexPage};
 pub(crate) use pointer::{Bounds, Extent, FRAME_HEADER_LEN, Kind, Pointer};
 pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, RaggedRecord, Record};
+#[cfg(feature = "write")]
+pub(crate) use root::MAX_GENERATION;
 pub(crate) use root::{MAGIC as ROOT_MAGIC, Root};
 pub(crate) use superblock::{MAGIC as SUPERBLOCK_MAGIC, Superblock, SuperblockError};
 pub(crate) use tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, TreeCell, TreePage};

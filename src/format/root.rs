@@ -25,6 +25,9 @@ const ALIVE_AT: usize = 144;
 /// How many alive generations a root record holds.
 pub(crate) const MAX_ALIVE: usize = (RECORD_LEN - 8 - ALIVE_AT) / 16;
 
+/// The highest generation: so low that a lock for each can stand far beyond any data.
+pub(crate) const MAX_GENERATION: u64 = 1 << 61;
+
 const FLAG_DEFERRED: u64 = 1;
 const FLAGS_REQUIRED: u64 = 0xFFFF_FFFF;
 
@@ -76,6 +79,9 @@ impl Root {
         let mut fields = Fields::new(record, "root record");
         fields.skip(MAGIC.len())?;
         let (generation, commit_id, end) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        if generation > MAX_GENERATION {
+            return Err(Damage::new(format!("a root record of generation {generation}")).into());
+        }
         if end < DATA_START || !end.is_multiple_of(ALIGNMENT) {
             return Err(Damage::new(format!("a root record with the logical end {end}")).into());
         }

@@ -19,7 +19,9 @@ use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
 use super::{Attributes, EntryKind, Frames, Shared, Snapshot, path, read_roots, snapshot_of};
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root};
+use crate::format::{
+    ArrayRecord, Bounds, Extent, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -84,8 +86,9 @@ impl StagedArray {
             space.release(extent, birth);
         }
         self.record.stored_chunks -= u64::from(old != Pointer::Null).min(self.record.stored_chunks);
-        self.record.stored_chunks += u64::from(entry != Pointer::Null);
-        self.record.stored_bytes += stored;
+        // A file can claim any number of either.
+        self.record.stored_chunks = self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
+        self.record.stored_bytes = self.record.stored_bytes.saturating_add(stored);
         Ok(())
     }
 
@@ -239,6 +242,9 @@ impl Writer {
         }
         if !self.changed {
             return snapshot_of(&self.shared, self.base.clone());
+        }
+        if self.space.generation() > MAX_GENERATION {
+            return Err(Error::TooLarge { what: format!("more than {MAX_GENERATION} generations") });
         }
         let outcome = self.publish();
         if let Err(error) = &outcome {
