@@ -4,7 +4,8 @@ use crate::array::Ragged;
 use crate::codec::{Coding, Filter, with_decoder};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, root_offset, twin,
+    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
+    root_offset, twin,
 };
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
@@ -173,11 +174,18 @@ impl<'a> Walk<'a> {
                     }
                 }
                 tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, value, blob } => {
-                    if let Some(blob) = blob {
-                        self.use_pointer(&blob, "a blob of the catalog");
+                tree::Met::Entry { key, cell } => {
+                    // What is met twice is left out, so that a file cannot make more of a value than it holds.
+                    let new = match cell {
+                        TreeCell::Blob(blob) => self.use_pointer(blob, "a blob of the catalog"),
+                        _ => true,
+                    };
+                    if new {
+                        match tree::value(self.frames(), cell) {
+                            Ok(value) => entries.push((key.to_vec(), value)),
+                            Err(error) => self.lost(error, None, None),
+                        }
                     }
-                    entries.push((key.to_vec(), value));
                 }
             }
             ControlFlow::Continue(())
@@ -444,7 +452,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, value, .. } => match free_extent(key, &value, frames, root.generation) {
+                tree::Met::Entry { key, cell } => match free_extent(key, cell, frames, root.generation) {
                     Ok(extent) => {
                         self.report.free_bytes += extent.padded_len();
                         self.use_extent(extent, "free space");
@@ -505,8 +513,9 @@ fn check_block(frames: &Frames, record: &ArrayRecord, header: &ChunkHeader<'_>, 
 }
 
 /// The extent of an entry of the free-space tree.
-fn free_extent(key: &[u8], value: &[u8], frames: &Frames, generation: u64) -> Result<Extent, Damage> {
+fn free_extent(key: &[u8], cell: &TreeCell<'_>, frames: &Frames, generation: u64) -> Result<Extent, Damage> {
     let wrong = || Damage::new("an entry of the free-space tree that is not one");
+    let TreeCell::Inline(value) = *cell else { return Err(wrong()) };
     let offset = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
     let numbers: &[u8; 24] = value.try_into().map_err(|_| wrong())?;
     let number = |at: usize| numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));

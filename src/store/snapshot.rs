@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Attributes of a group or array: a JSON object.
 pub type Attributes = serde_json::Map<String, serde_json::Value>;
 
+/// Names that are compared with one that is not there, so that looking for it in vain stays cheap.
+const NAMES_COMPARED: usize = 4096;
+
 /// Everything that one commit published, and nothing later. Cloning counts a reference.
 ///
 /// All reads through one snapshot see the same generation, however many arrays they touch.
@@ -104,12 +107,13 @@ impl Snapshot {
             prefix.push(b'/');
         }
         let mut entries = Vec::new();
-        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, value| {
+        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, cell| {
             if !key.starts_with(&prefix) {
                 return Ok(ControlFlow::Break(()));
             }
             let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(self.place("")))?;
             if !attributes && !path.is_empty() {
+                let value = tree::value(&self.0.frames, cell)?;
                 // Damage within a record is met when the array is opened, and keeps nothing else from being listed.
                 let kind = match Record::parse(&value, self.0.root.bounds()) {
                     Ok(record) => EntryKind::of(&record),
@@ -168,8 +172,15 @@ impl Snapshot {
 
     /// The error for a name that is not there, with one that is nearly the same.
     fn not_found(&self, path: &str) -> Error {
-        let entries = self.entries().unwrap_or_default();
-        let near = path::nearest(path, entries.iter().map(|entry| &entry.path[..])).map(str::to_owned);
+        let mut names: Vec<String> = Vec::new();
+        // What cannot be listed cannot be offered either; the error is that there is no such name.
+        let _ = tree::entries(&self.0.frames, &self.0.root.catalog, b"", |key, _| {
+            if let Ok((name, false)) = path::of_key(key) {
+                names.push(name.to_owned());
+            }
+            Ok(if names.len() < NAMES_COMPARED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        let near = path::nearest(path, names.iter().map(String::as_str)).map(str::to_owned);
         Error::NotFound { name: path.to_owned(), near }
     }
 

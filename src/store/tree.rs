@@ -38,8 +38,8 @@ pub(super) fn page<'a>(
         .map_err(|damage| frames.damage(damage, Some(extent.offset)))
 }
 
-/// A value as it stands in a leaf.
-fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
+/// The value of a cell in a leaf.
+pub(crate) fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
     match cell {
         TreeCell::Inline(value) => Ok(value.to_vec()),
         TreeCell::Blob(pointer) => frames.blob(pointer),
@@ -80,9 +80,9 @@ pub(super) fn get_below(
 pub(crate) enum Met<'a> {
     /// A page of the tree, before what is below it. `Break` leaves it out.
     Page(&'a Pointer),
-    /// A key, and where its value stands if that is a blob.
-    Entry { key: &'a [u8], value: Vec<u8>, blob: Option<Pointer> },
-    /// A page or blob that cannot be read; the scan goes on behind it.
+    /// A key, and its cell, of which [`value`] gives the value.
+    Entry { key: &'a [u8], cell: &'a TreeCell<'a> },
+    /// A page that cannot be read; the scan goes on behind it.
     Lost(crate::Error),
 }
 
@@ -109,13 +109,7 @@ pub(crate) fn scan(frames: &Frames, root: &Pointer, from: &[u8], visit: &mut dyn
             let (key, cell) = &page.cells()[at];
             match cell {
                 TreeCell::Child(below) => descend(frames, below, &limits.below(&page, at), from, visit)?,
-                cell => {
-                    let blob = if let TreeCell::Blob(pointer) = cell { Some(*pointer) } else { None };
-                    match value(frames, cell) {
-                        Ok(value) => visit(Met::Entry { key, value, blob })?,
-                        Err(error) => visit(Met::Lost(error))?,
-                    }
-                }
+                cell => visit(Met::Entry { key, cell })?,
             }
         }
         ControlFlow::Continue(())
@@ -130,13 +124,13 @@ pub(crate) fn entries(
     frames: &Frames,
     root: &Pointer,
     from: &[u8],
-    mut visit: impl FnMut(&[u8], Vec<u8>) -> Result<ControlFlow<()>>,
+    mut visit: impl FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut outcome = Ok(());
     scan(frames, root, from, &mut |met| {
         let step = match met {
             Met::Page(_) => Ok(ControlFlow::Continue(())),
-            Met::Entry { key, value, .. } => visit(key, value),
+            Met::Entry { key, cell } => visit(key, cell),
             Met::Lost(error) => Err(error),
         };
         step.unwrap_or_else(|error| {
