@@ -59,9 +59,9 @@ impl<'a> Destination<'a> {
             let (mut low, mut high) = (offset as i128, offset as i128 + itemsize as i128);
             let mut axes: SmallVec<[(u128, u64); 4]> = SmallVec::new();
             for (&len, &stride) in shape.iter().zip(strides) {
-                let reach = i128::from(len - 1) * stride as i128;
-                low += reach.min(0);
-                high += reach.max(0);
+                let reach = i128::from(len - 1).saturating_mul(stride as i128);
+                low = low.saturating_add(reach.min(0));
+                high = high.saturating_add(reach.max(0));
                 if len > 1 {
                     axes.push(((stride as i128).unsigned_abs(), len));
                 }
