@@ -32,3 +32,16 @@ pub fn read_npy(path: &Path) -> Result<(String, Vec<u64>, Vec<u8>)> {
     let data = bytes.split_off(start);
     Ok((descr.to_owned(), shape, data))
 }
+
+/// The codec of a name on the command line, at zstd level 1.
+pub fn codec(name: &str) -> Result<brickmap::Codec> {
+    use brickmap::{Codec, Profile};
+    let level = 1;
+    Ok(match name {
+        "balanced" => Codec::Auto { profile: Profile::Balanced, level },
+        "fast" => Codec::Auto { profile: Profile::Fast, level },
+        "small" => Codec::Auto { profile: Profile::Small, level },
+        "planes" => Codec::Planes { level },
+        _ => return Err(Error::new(ErrorKind::InvalidInput, format!("no codec '{name}'"))),
+    })
+}

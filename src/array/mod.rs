@@ -11,6 +11,7 @@ mod destination;
 mod ragged;
 mod raw;
 mod read;
+#[cfg(feature = "write")]
 mod spec;
 mod strided;
 mod view;
@@ -19,6 +20,7 @@ mod write;
 
 pub use codec_spec::{Codec, Profile};
 pub use ragged::{Ragged, RaggedItems, Strings};
+#[cfg(feature = "write")]
 pub use spec::ArraySpec;
 pub use strided::StridedMut;
 #[cfg(feature = "write")]
@@ -71,9 +73,7 @@ impl Snapshot {
             Record::Ragged(_) => {
                 Err(Error::invalid(format!("'{path}' is a ragged array; read it with Snapshot::ragged")))
             }
-            Record::Unknown(kind) => {
-                Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") })
-            }
+            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! `benches/slices.py` makes the volume and runs this beside python-blosc2.
 
-use brickmap::{ArraySpec, Codec, Dtype, OpenOptions, Selection};
+use brickmap::{ArraySpec, Dtype, OpenOptions, Selection};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,21 +23,23 @@ const BLOCKS: [u64; 3] = [32, 32, 64];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let usage = "usage: slices VOLUME.npy DIRECTORY [--threads N] [--seconds S]";
+    let usage = "usage: slices VOLUME.npy DIRECTORY [--threads N] [--seconds S] [--codec balanced|fast|small|planes] [--only TASK]";
     let (volume, directory) = (arguments.next().ok_or(usage)?, arguments.next().ok_or(usage)?);
-    let (mut threads, mut seconds) = (2, 1.0);
+    let (mut threads, mut seconds, mut codec, mut only) = (2, 1.0, String::from("balanced"), String::new());
     while let Some(option) = arguments.next() {
         let value = arguments.next().ok_or(usage)?;
         match option.as_str() {
             "--threads" => threads = value.parse()?,
             "--seconds" => seconds = value.parse()?,
+            "--codec" => codec = value,
+            "--only" => only = value,
             _ => return Err(usage.into()),
         }
     }
     let budget = Duration::from_secs_f64(seconds);
     let (shape, items) = brickmap_benches::read_npy_f32(Path::new(&volume))?;
     let path = Path::new(&directory).join("slices.brick");
-    let spec = ArraySpec::new(Dtype::F32, shape).chunks(CHUNKS).blocks(BLOCKS).codec(Codec::default().level(1));
+    let spec = ArraySpec::new(Dtype::F32, shape).chunks(CHUNKS).blocks(BLOCKS).codec(brickmap_benches::codec(&codec)?);
     let options = OpenOptions::new().threads(threads);
     let mut write = Vec::new();
     for _ in 0..3 {
@@ -56,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, cache) in [("uncached", 0), ("default", 64 << 20)] {
         let array = options.clone().cache_bytes(cache).open(&path)?.array("volume")?;
         let mut times = serde_json::Map::new();
-        for (task, text) in TASKS {
+        for (task, text) in TASKS.into_iter().filter(|(task, _)| task.starts_with(&only)) {
             let selection: Selection = text.parse()?;
             let time = median(budget, || Ok(drop(std::hint::black_box(array.read::<f32>(&selection)?))))?;
             times.insert(task.into(), milliseconds(time).into());
