@@ -157,12 +157,14 @@ fn close_repeats(bytes: &[u8]) -> u32 {
 
 /// Nanoseconds to write one item byte when a block is copied out whole, zstd and reading raw streams aside.
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
-    match (coding, filter.word) {
-        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.03,
-        (Coding::Planes, 1..=4) => 0.025,
-        (Coding::Planes, 5..=8) => 0.035,
-        (Coding::Planes, _) => 0.25,
-        (Coding::Delta, _) => 0.055,
+    match (coding, filter.word, filter.stride) {
+        (Coding::Raw | Coding::Constant | Coding::Zstd, ..) => 0.03,
+        (Coding::Planes, 1..=4, _) => 0.045,
+        (Coding::Planes, 5..=8, _) => 0.035,
+        (Coding::Planes, ..) => 0.25,
+        (Coding::Delta, 1..=4, 1..=16) => 0.08,
+        (Coding::Delta, 1..=4, _) => 0.06,
+        (Coding::Delta, ..) => 0.055,
     }
 }
 

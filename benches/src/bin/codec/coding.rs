@@ -9,7 +9,7 @@ use crate::clock::{Destination, best_of};
 use crate::npy::{Row, spread};
 
 /// Blocks that the choice sees.
-const SAMPLES: usize = 4;
+const SAMPLES: usize = 8;
 
 /// A coding as it was measured.
 struct Measured {
