@@ -556,13 +556,21 @@ fn choose_filter(
     Ok(choose(&samples, itemsize, component, &strides(record), profile, level))
 }
 
-/// Distances in components at which differences are tried: to the item before, and to the one in the row before.
-fn strides(record: &ArrayRecord) -> SmallVec<[u32; 4]> {
+/// Rows of at most this many components are taken for the columns of a table.
+const TABLE_COLUMNS: u64 = 64;
+
+/// Distances in components at which differences are tried. In a table: to the row before, and to rows further up, since
+/// meshes repeat after as many cells as a grid cell was cut into. In a volume: to the item, row and plane before.
+fn strides(record: &ArrayRecord) -> SmallVec<[u32; 8]> {
     let parts = (record.dtype.itemsize() / record.dtype.component_size().max(1)).max(1) as u64;
-    let mut strides: SmallVec<[u32; 4]> = SmallVec::new();
-    let mut distance = parts;
-    for &len in std::iter::once(&1).chain(record.blocks.iter().rev().take(2)) {
-        distance = distance.saturating_mul(len);
+    let row = record.blocks.last().copied().unwrap_or(1).saturating_mul(parts);
+    let distances: [u64; 6] = match record.blocks.len() {
+        0 | 1 => [parts, 2 * parts, 3 * parts, 1, 1, 1],
+        2 if row <= TABLE_COLUMNS => [1, row, 2 * row, 3 * row, 5 * row, 6 * row],
+        dims => [1, parts, row, row.saturating_mul(record.blocks[dims - 2]), 1, 1],
+    };
+    let mut strides = SmallVec::new();
+    for distance in distances {
         if let Ok(distance) = u32::try_from(distance)
             && !strides.contains(&distance)
         {

@@ -43,8 +43,8 @@ impl<'a> OpenBlock<'a> {
     ///
     /// # Safety
     ///
-    /// Every byte from `dst + r * dst_row_stride` on, for `row_len` items and each `r` below `rows`, must be valid
-    /// for writes and not overlap the stored bytes. It need not be initialised or aligned.
+    /// `dst + r * dst_row_stride` must be valid for writes of `row_len` items for each `r` below `rows`, and these places
+    /// must overlap neither each other nor the stored bytes. They need not be initialised or aligned.
     pub(crate) unsafe fn copy_rows(
         &mut self,
         first: usize,
@@ -73,8 +73,8 @@ impl<'a> OpenBlock<'a> {
         }
         let isa = self.isa;
         match self.settled() {
-            // SAFETY (each of the three): the runs lie within the block's items by the assertion above, and the
-            // caller vouches for the destination.
+            // SAFETY: the runs lie within the block's items by the assertion above, and the caller vouches for the
+            // destination.
             Settled::Items(items) => unsafe {
                 let mut src = items.as_ptr().add(first * size);
                 for r in 0..rows {
@@ -82,7 +82,9 @@ impl<'a> OpenBlock<'a> {
                     src = src.wrapping_add(row_step * size);
                 }
             },
+            // SAFETY: the caller vouches for the destination.
             Settled::Repeated(item) => unsafe { kernel::repeat(item, row_len, rows, dst, dst_row_stride) },
+            // SAFETY: as for items.
             Settled::Planes(planes) => unsafe {
                 let words = size / planes.len();
                 let rows = Rows { first: first * words, len: row_len * words, rows, step: row_step * words };
@@ -118,15 +120,17 @@ impl<'a> OpenBlock<'a> {
         assert!(first < self.count && last.is_some_and(inside), "items outside of an open block");
         let (size, isa) = (self.itemsize, self.isa);
         match self.settled() {
-            // SAFETY (each of the three): the first and last item lie within the block's items by the assertion
-            // above, so all do, and the caller vouches for the destination.
+            // SAFETY: the first and last item lie within the block's items by the assertion above, so all do, and the
+            // caller vouches for the destination.
             Settled::Items(items) => unsafe {
                 let src = items.as_ptr().add(first * size);
                 kernel::copy_items(size, len, src, step * size as isize, dst, dst_stride);
             },
+            // SAFETY: the caller vouches for the destination.
             Settled::Repeated(item) => unsafe {
                 kernel::copy_items(size, len, item.as_ptr(), 0, dst, dst_stride)
             },
+            // SAFETY: as for items.
             Settled::Planes(planes) => unsafe {
                 kernel::pick(isa, planes, size, first, step, len, dst, dst_stride);
             },

@@ -1,11 +1,10 @@
 //! What a stored block costs its reader: the time until its bytes are there, and the time to decode them.
 //!
-//! How fast zstd decodes depends on what it found: literals that it coded, matches, or nothing at all. All of that
+//! How fast zstd decodes depends on what it found: literals that it coded, matches, or nothing at all. Most of that
 //! stands in the headers of a frame's blocks, so the time is estimated from them (RFC 8878, section 3.1.1), not from
-//! the compression ratio alone. The figures are nanoseconds measured once on one core and fixed here, so that the same
+//! the compression ratio alone. What they do not say is how near the matches are, see [`close_repeats`]. The figures are nanoseconds measured once on one core and fixed here, so that the same
 //! data always gives the same file whatever machine writes it.
 
-use super::planes::{Stream, streams};
 use super::{Coding, Filter};
 
 /// What the reader is short of.
@@ -35,24 +34,44 @@ impl Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Work {
     /// Compressed blocks.
-    pub(super) blocks: f64,
+    pub(super) blocks: u32,
+    /// Huffman codes that must be set up.
+    pub(super) codes: u32,
+    /// Tables of literal lengths, match lengths or offsets that must be set up.
+    pub(super) tables: u32,
     /// Literals that are Huffman coded.
-    pub(super) literals: f64,
+    pub(super) literals: u32,
     /// Matches, each with the literals before it.
-    pub(super) sequences: f64,
+    pub(super) sequences: u32,
+    /// Bytes that are copied from close before.
+    pub(super) close: u32,
+    /// Decoded bytes.
+    pub(super) bytes: u32,
 }
 
 impl Work {
-    /// Nanoseconds of zstd for a frame of `len` decoded bytes.
-    pub(super) fn time(self, len: usize) -> f64 {
-        300.0 + 500.0 * self.blocks + 0.5 * self.literals + 4.0 * self.sequences + 0.05 * len as f64
+    /// Nanoseconds of zstd.
+    pub(super) fn time(self) -> f64 {
+        FRAME
+            + BLOCK * f64::from(self.blocks)
+            + CODE * f64::from(self.codes)
+            + TABLE * f64::from(self.tables)
+            + LITERAL * f64::from(self.literals)
+            + SEQUENCE * f64::from(self.sequences)
+            + CLOSE * f64::from(self.close)
+            + BYTE * f64::from(self.bytes)
     }
 
-    /// Reads the headers of a frame without content size and dictionary, as [`Encoder`](super::Encoder) writes them.
-    pub(super) fn of(frame: &[u8]) -> Self {
+    /// Reads the headers of a frame of these bytes without content size and dictionary, as [`Encoder`](super::Encoder)
+    /// writes them.
+    pub(super) fn of(frame: &[u8], bytes: &[u8]) -> Self {
         /// Magic number, frame header descriptor, window descriptor.
         const HEADER: usize = 6;
-        let mut work = Work::default();
+        let mut work = Work { bytes: bytes.len() as u32, ..Work::default() };
+        // Only where nearly all is copied do the copies matter beside the rest.
+        if frame.len() < bytes.len() / 16 {
+            work.close = close_repeats(bytes);
+        }
         let mut rest = frame.get(HEADER..).unwrap_or_default();
         while let Some((&[a, b, c], block)) = rest.split_first_chunk() {
             let header = u32::from_le_bytes([a, b, c, 0]);
@@ -68,75 +87,94 @@ impl Work {
         work
     }
 
-    /// Adds a compressed block: the header of its literals, which says where they end, and the number of sequences,
-    /// which follows them.
+    /// Adds a compressed block: the header of its literals says where they end; the number of sequences and how their
+    /// parts are coded follow.
     fn add_block(&mut self, block: &[u8]) {
         let header = block.first_chunk().map_or(0, |bytes: &[u8; 5]| {
             u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], 0, 0, 0])
         });
         let (kind, format) = (header & 3, header >> 2 & 3);
-        let compressed = kind >= 2;
-        let (header_len, bits) = match (compressed, format) {
-            (false, 0 | 2) => (1, 5),
-            (false, 1) => (2, 12),
-            (false, _) => (3, 20),
-            (true, 0 | 1) => (3, 10),
-            (true, 2) => (4, 14),
-            (true, _) => (5, 18),
+        let (header_len, shift, bits) = match (kind, format) {
+            (0 | 1, 0 | 2) => (1, 3, 5),
+            (0 | 1, 1) => (2, 4, 12),
+            (0 | 1, _) => (3, 4, 20),
+            (_, 0 | 1) => (3, 4, 10),
+            (_, 2) => (4, 4, 14),
+            (_, _) => (5, 4, 18),
         };
-        let shift = if bits == 5 { 3 } else { 4 };
-        let literals = header >> shift & ((1 << bits) - 1);
+        let literals = (header >> shift & ((1 << bits) - 1)) as u32;
         let stored = match kind {
-            0 => literals,
+            0 => literals as usize,
             1 => 1,
-            _ => header >> (shift + bits) & ((1 << bits) - 1),
+            _ => (header >> (shift + bits) & ((1 << bits) - 1)) as usize,
         };
-        let sequences = match block.get(header_len + stored as usize..) {
-            Some(&[a, b, c, ..]) if a == 255 => u32::from(b) + (u32::from(c) << 8) + 0x7f00,
-            Some(&[a, b, ..]) if a >= 128 => (u32::from(a) - 128 << 8) + u32::from(b),
-            Some(&[a, ..]) => u32::from(a),
-            _ => 0,
+        let (sequences, modes) = match block.get(header_len + stored..) {
+            Some(&[255, b, c, modes, ..]) => (u32::from(b) + (u32::from(c) << 8) + 0x7f00, modes),
+            Some(&[a, b, modes, ..]) if a >= 128 => (((u32::from(a) - 128) << 8) + u32::from(b), modes),
+            Some(&[a, modes, ..]) => (u32::from(a), modes),
+            _ => (0, 0),
         };
-        self.blocks += 1.0;
-        self.literals += if compressed { literals as f64 } else { 0.0 };
-        self.sequences += f64::from(sequences);
+        self.blocks += 1;
+        self.sequences += sequences;
+        if kind >= 2 {
+            self.literals += literals;
+            self.codes += u32::from(kind == 2);
+        }
+        if sequences > 0 {
+            self.tables += [2, 4, 6].iter().map(|at| u32::from(modes >> at & 3 == 2)).sum::<u32>();
+        }
     }
 }
 
-/// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.
-const RAW_BYTE: f64 = 0.02;
+/// Nanoseconds for what [`Work`] counts, and for each frame and decoded byte.
+const FRAME: f64 = 140.0;
+const BLOCK: f64 = 140.0;
+const CODE: f64 = 1680.0;
+const TABLE: f64 = 750.0;
+const LITERAL: f64 = 0.58;
+const SEQUENCE: f64 = 8.6;
+const CLOSE: f64 = 0.3;
+const BYTE: f64 = 0.036;
 
-/// Whether a frame of `len` decoded bytes comes to the reader sooner than these bytes themselves.
-pub(super) fn pays(profile: Profile, frame: &[u8], len: usize) -> bool {
-    let raw = (profile.byte_time() + RAW_BYTE) * len as f64;
-    frame.len() < len && profile.byte_time() * frame.len() as f64 + Work::of(frame).time(len) < raw
+/// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.
+pub(super) const RAW_BYTE: f64 = 0.045;
+
+/// How many bytes are in stretches that repeat with a period of 17 to 31 bytes and none below.
+///
+/// zstd copies a match 16 bytes at a time. If they come from 20 bytes before, a part of them is in one store and a part
+/// in another that are both still under way, and the processor waits: 2.7 GB/s, where matches from nearer or farther come
+/// at 15 GB/s. Cells of a regular mesh make such planes.
+fn close_repeats(bytes: &[u8]) -> u32 {
+    /// Bytes that are looked at together.
+    const STRETCH: usize = 128;
+    const LONGEST: usize = 31;
+    let period = |stretch: &[u8]| {
+        (1..=LONGEST).find(|period| stretch[LONGEST..] == stretch[LONGEST - period..STRETCH - period])
+    };
+    let close = |stretch: &&[u8]| period(stretch).is_some_and(|period| period > 16);
+    (bytes.chunks_exact(STRETCH).filter(close).count() * STRETCH) as u32
 }
 
 /// Nanoseconds to write one item byte when a block is copied out whole, zstd and reading raw streams aside.
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
     match (coding, filter.word) {
-        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.05,
-        (Coding::Planes, 1 | 2 | 4 | 8) => 0.07,
-        (Coding::Planes, _) => 0.5,
-        (Coding::Delta, _) => 0.12,
+        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.03,
+        (Coding::Planes, 1..=4) => 0.025,
+        (Coding::Planes, 5..=8) => 0.035,
+        (Coding::Planes, _) => 0.25,
+        (Coding::Delta, _) => 0.055,
     }
 }
 
-/// Nanoseconds until a block of `len` bytes is there and decoded whole on one core. `stored` is what the encoder made.
-pub(super) fn block(profile: Profile, coding: Coding, filter: Filter, stored: &[u8], len: usize) -> f64 {
-    let stream_time = match coding {
-        Coding::Raw | Coding::Constant => RAW_BYTE * stored.len() as f64,
-        Coding::Zstd => Work::of(stored).time(len),
-        Coding::Planes | Coding::Delta => {
-            let n = len / usize::from(filter.word);
-            let streams = streams(stored, filter.word.into(), n).into_iter().flatten().flatten();
-            let time = |stream| match stream {
-                Stream::Constant(_) => 0.0,
-                Stream::Raw(bytes) => RAW_BYTE * bytes.len() as f64,
-                Stream::Zstd(frame) => Work::of(frame).time(n),
-            };
-            streams.map(time).sum()
-        }
-    };
-    profile.byte_time() * stored.len() as f64 + stream_time + byte_time(coding, filter) * len as f64
+/// Nanoseconds until a block of `len` item bytes, stored as `stored` bytes, is there and decoded whole on one core, if
+/// its streams take `stream_time`.
+pub(super) fn block(
+    profile: Profile,
+    coding: Coding,
+    filter: Filter,
+    stored: usize,
+    len: usize,
+    stream_time: f64,
+) -> f64 {
+    profile.byte_time() * stored as f64 + stream_time + byte_time(coding, filter) * len as f64
 }

@@ -17,6 +17,8 @@
 //! The module `kernel` holds the loops that take words apart and put them together; nothing else in here is unsafe but
 //! the writing to caller's memory in `block`.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod block;
 mod decode;
 mod kernel;
@@ -38,7 +40,7 @@ pub(crate) use block::OpenBlock;
 pub(crate) use choose::choose;
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
-pub(crate) use decode::{Decoder, with_decoder};
+pub(crate) use decode::with_decoder;
 #[cfg(feature = "write")]
 pub(crate) use encode::{Encoder, with_encoder};
 
@@ -115,7 +117,7 @@ impl Filter {
 
     /// Whether blocks of items of this size can be encoded with this filter.
     pub(crate) fn fits(self, itemsize: usize) -> bool {
-        let divides = self.word != 0 && itemsize != 0 && itemsize % usize::from(self.word) == 0;
+        let divides = self.word != 0 && itemsize != 0 && itemsize.is_multiple_of(self.word.into());
         match self.coding {
             Coding::Raw | Coding::Zstd => true,
             Coding::Constant => false,

@@ -1,8 +1,10 @@
 //! Names in the catalog (SPEC.md §9).
 
+#[cfg(feature = "write")]
 use crate::error::{Error, Result};
 
 /// The longest path, in bytes.
+#[cfg(feature = "write")]
 const MAX_PATH_LEN: usize = 1024;
 
 /// A path as the catalog has it: a leading or trailing `/` of the caller's is taken off.

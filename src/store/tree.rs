@@ -45,6 +45,11 @@ fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
 
 /// The value of `key`. Reads one page a level.
 pub(crate) fn get(frames: &Frames, root: &Pointer, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    get_below(frames, root, b"", key)
+}
+
+/// The value of `key`, in the part of a tree below the page that `pointer` leads to, whose keys start at `low`.
+pub(crate) fn get_below(frames: &Frames, pointer: &Pointer, low: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>> {
     fn descend(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buf = Vec::new();
         let page = page(frames, pointer, limits, &mut buf)?;
@@ -56,10 +61,10 @@ pub(crate) fn get(frames: &Frames, root: &Pointer, key: &[u8]) -> Result<Option<
             },
         }
     }
-    if *root == Pointer::Null {
+    if *pointer == Pointer::Null {
         return Ok(None);
     }
-    descend(frames, root, &WHOLE, key)
+    descend(frames, pointer, &Limits { low, ..WHOLE }, key)
 }
 
 /// What [`scan`] meets.

@@ -54,7 +54,7 @@ pub(in super::super) unsafe fn copy_items(
     dst: *mut u8,
     dst_stride: isize,
 ) {
-    // SAFETY (all arms): the conditions are the caller's.
+    // SAFETY: the conditions are the caller's.
     unsafe {
         match size {
             1 => copy_sized::<1>(len, src, src_stride, dst, dst_stride),

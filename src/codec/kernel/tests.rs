@@ -58,7 +58,7 @@ fn integers() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
 }
 
 fn stride() -> impl Strategy<Value = usize> {
-    prop_oneof![6 => 1usize..=20, 2 => 20usize..400, 1 => Just(u32::MAX as usize)]
+    prop_oneof![6 => 1usize..=20, 2 => 20usize..400, 1 => 400usize..3000, 1 => Just(u32::MAX as usize)]
 }
 
 proptest! {

@@ -53,15 +53,15 @@ impl TreeEdit {
 
     /// The value of `key`, staged or stored.
     pub(super) fn get(&self, frames: &Frames, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let mut child = &self.root;
+        let (mut child, mut low): (_, &[u8]) = (&self.root, b"");
         loop {
             let node = match child {
-                Child::Stored(pointer) => return tree::get(frames, pointer, key),
+                Child::Stored(pointer) => return tree::get_below(frames, pointer, low, key),
                 Child::Edited(node) => node,
             };
             let Some(at) = node.position(key) else { return Ok(None) };
             match &node.cells[at].body {
-                Body::Child(below) => child = below,
+                Body::Child(below) => (child, low) = (below, &node.cells[at].key),
                 Body::Value(value) => return Ok(Some(value.clone())),
                 Body::Blob(pointer) => {
                     let mut buf = Vec::new();
