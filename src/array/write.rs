@@ -548,7 +548,8 @@ fn choose_filter(
     let taken = count.min(SAMPLES);
     for n in 0..taken {
         let mut bytes = Vec::new();
-        // Spread over the chunk: with three, a sixth, a half and five sixths in.
+        // Spread over the chunk, the one in the middle first: with three, at a half, a sixth and five sixths.
+        let n = (n + taken / 2) % taken;
         block((2 * n + 1) * count / (2 * taken), &mut bytes)?;
         samples.push(bytes);
     }
