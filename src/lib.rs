@@ -46,6 +46,8 @@
 //! `mmap`, `threads` and `write` are on by default; without them the crate reads stores from memory or with plain reads,
 //! on one thread.
 
+#![cfg_attr(not(feature = "write"), allow(dead_code, unused_imports, reason = "the encoding half of each layer is idle"))]
+
 mod array;
 mod codec;
 mod dtype;
@@ -60,9 +62,9 @@ mod storage;
 mod store;
 mod verify;
 
-pub use array::{Array, ArraySpec, Codec, Profile, Ragged, RaggedItems, StridedMut, Strings};
+pub use array::{Array, Codec, Profile, Ragged, RaggedItems, StridedMut, Strings};
 #[cfg(feature = "write")]
-pub use array::WriteOptions;
+pub use array::{ArraySpec, WriteOptions};
 pub use dtype::{ByteOrder, Dtype, Element, MAX_ITEMSIZE, TimeBase, TimeUnit, VoidType};
 pub use error::{Error, Place, Result};
 pub use progress::{Progress, ProgressCallback};

@@ -469,7 +469,7 @@ const RECORDS: &[Case] = &[
             set8(record, at, 1 << 12);
         }
     }, "array b", Corrupt, &["block of shape"]),
-    case("blocks of a chunk | 2^28", "record b", |record| {
+    case("blocks of a chunk | 2^27", "record b", |record| {
         set8(record, 88, 1 << 20);
         set8(record, 96, 1 << 10);
         record[104..120].copy_from_slice(&le(&[1u64, 1].map(u64::to_le_bytes)));

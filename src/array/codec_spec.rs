@@ -1,8 +1,13 @@
 //! How an array's chunks are to be coded.
 
-use crate::codec::{Coding, Filter};
-use crate::error::{Error, Result};
-use crate::format::{ArrayRecord, CODING_CHOSEN, Layout};
+use crate::codec::Coding;
+use crate::format::{ArrayRecord, Layout};
+#[cfg(feature = "write")]
+use crate::{
+    codec::Filter,
+    error::{Error, Result},
+    format::CODING_CHOSEN,
+};
 
 /// What the choice of a coding is to favour. The writer takes the coding that brings the data to its reader soonest:
 /// stored bytes over this speed, and the time to decode them.
@@ -21,7 +26,7 @@ pub enum Profile {
 impl Profile {
     const ALL: [Profile; 3] = [Profile::Balanced, Profile::Fast, Profile::Small];
 
-    fn id(self) -> u8 {
+    pub(super) fn id(self) -> u8 {
         match self {
             Profile::Balanced => 0,
             Profile::Fast => 1,
@@ -99,6 +104,7 @@ impl Codec {
         }
     }
 
+    #[cfg(feature = "write")]
     /// The fields of an array record for items of `itemsize` bytes of components of `component`.
     pub(super) fn wire(self, itemsize: usize, component: usize) -> Result<CodecFields> {
         let auto = CodecFields { layout: Layout::Blocks, coding: CODING_CHOSEN, profile: 0, level: 1, word: 0, stride: 0 };
@@ -134,6 +140,7 @@ impl Codec {
 }
 
 /// The part of an array record that says how chunks are coded.
+#[cfg(feature = "write")]
 pub(super) struct CodecFields {
     pub(super) layout: Layout,
     pub(super) coding: u8,

@@ -11,6 +11,7 @@ mod destination;
 mod ragged;
 mod raw;
 mod read;
+#[cfg(feature = "write")]
 mod spec;
 mod strided;
 mod view;
@@ -19,6 +20,7 @@ mod write;
 
 pub use codec_spec::{Codec, Profile};
 pub use ragged::{Ragged, RaggedItems, Strings};
+#[cfg(feature = "write")]
 pub use spec::ArraySpec;
 pub use strided::StridedMut;
 #[cfg(feature = "write")]

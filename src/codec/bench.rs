@@ -1,8 +1,10 @@
 //! The codec as the programs in `benches/` see it. Not part of the crate's interface.
 
+use super::choose::candidates;
 use super::cost::Work;
 use super::kernel::{self, Isa, Plane, Rows};
 use super::planes::{Stream, streams};
+use super::decode::Decoder;
 use super::{Coding, Filter, Profile, choose, with_decoder, with_encoder};
 
 /// The three profiles and their names.
@@ -40,7 +42,7 @@ impl Candidate {
 
     /// All that the choice tries.
     pub fn all(itemsize: usize, component: usize, strides: &[u32]) -> Vec<Self> {
-        super::choose::candidates(itemsize, component, strides).into_iter().map(Candidate).collect()
+        candidates(itemsize, component, strides).into_iter().map(Candidate).collect()
     }
 
     /// The choice.
@@ -76,6 +78,7 @@ pub struct Block {
     filter: Filter,
     itemsize: usize,
     count: usize,
+    cost: f64,
 }
 
 impl Block {
@@ -83,14 +86,22 @@ impl Block {
     pub fn encode(candidate: Candidate, speed: Speed, level: i32, items: &[u8], itemsize: usize) -> Self {
         let Candidate(filter) = candidate;
         let mut stored = Vec::new();
-        let coding =
-            with_encoder(|encoder| encoder.encode(filter, speed.0, level, items, itemsize, &mut stored));
-        Block { stored, coding, filter, itemsize, count: items.len() / itemsize }
+        let (coding, cost) = with_encoder(|encoder| {
+            encoder.encode_at_cost(filter, speed.0, level, items, itemsize, &mut stored)
+        });
+        Block { stored, coding, filter, itemsize, count: items.len() / itemsize, cost }
     }
 
     /// A zstd frame, or raw bytes, as a block of its own.
     pub fn of_frame(frame: &[u8], len: usize) -> Self {
-        Block { stored: frame.to_vec(), coding: Coding::Zstd, filter: Filter::ZSTD, itemsize: 1, count: len }
+        Block {
+            stored: frame.to_vec(),
+            coding: Coding::Zstd,
+            filter: Filter::ZSTD,
+            itemsize: 1,
+            count: len,
+            cost: 0.0,
+        }
     }
 
     /// Stored bytes.
@@ -108,9 +119,9 @@ impl Block {
         self.coding == self.filter.coding
     }
 
-    /// The cost by the table.
-    pub fn cost(&self, speed: Speed) -> f64 {
-        super::cost::block(speed.0, self.coding, self.filter, &self.stored, self.size())
+    /// The cost by the table, under the profile that it was encoded for.
+    pub fn cost(&self) -> f64 {
+        self.cost
     }
 
     /// Decodes the streams and copies nothing.
@@ -130,14 +141,21 @@ impl Block {
 
     /// Decodes into `items`.
     pub fn decode(&self, items: &mut [u8]) {
+        with_decoder(|decoder| self.decode_with(decoder, items));
+    }
+
+    /// Decodes into `items` with the loops that every processor can run.
+    pub fn decode_portably(&self, items: &mut [u8]) {
+        self.decode_with(&mut Decoder::with_isa(Isa::Generic), items);
+    }
+
+    fn decode_with(&self, decoder: &mut Decoder, items: &mut [u8]) {
         assert_eq!(items.len(), self.size());
-        with_decoder(|decoder| {
-            let mut block = decoder
-                .open(&self.stored, self.coding, self.filter, self.itemsize, self.count, 0..self.count)
-                .expect("the block has just been encoded");
-            // SAFETY: there is room for all items.
-            unsafe { block.copy_rows(0, self.count, 1, 0, items.as_mut_ptr(), 0) };
-        });
+        let mut block = decoder
+            .open(&self.stored, self.coding, self.filter, self.itemsize, self.count, 0..self.count)
+            .expect("the block has just been encoded");
+        // SAFETY: there is room for all items.
+        unsafe { block.copy_rows(0, self.count, 1, 0, items.as_mut_ptr(), 0) };
     }
 
     /// The zstd frames of the block and the bytes that each decodes to.
@@ -197,14 +215,14 @@ impl Block {
     }
 }
 
-/// What the cost of a zstd frame is made of, by its headers; [`WORK`] names the parts.
-pub fn work(frame: &[u8], len: usize) -> [f64; 6] {
-    let Work { blocks, codes, tables, literals, sequences } = Work::of(frame);
-    [1.0 + f64::from(blocks), codes.into(), tables.into(), literals.into(), sequences.into(), len as f64]
+/// What the cost of a zstd frame of these bytes is made of; [`WORK`] names the parts.
+pub fn work(frame: &[u8], bytes: &[u8]) -> [f64; WORK.len()] {
+    let Work { blocks, codes, tables, literals, sequences, close, bytes } = Work::of(frame, bytes);
+    [1 + blocks, codes, tables, literals, sequences, close, bytes].map(f64::from)
 }
 
 /// The parts of [`work`].
-pub const WORK: [&str; 6] = ["frame and block", "code", "table", "literal", "sequence", "byte"];
+pub const WORK: [&str; 7] = ["frame and block", "code", "table", "literal", "sequence", "close byte", "byte"];
 
 /// Puts together words of `word` bytes whose planes stand one after the other.
 pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {
@@ -213,5 +231,5 @@ pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {
     let planes: Vec<Plane<'_>> = planes.chunks_exact(n).map(Plane::Bytes).collect();
     let rows = Rows { first: 0, len: n, rows: 1, step: 0 };
     // SAFETY: each plane has `n` bytes and there is room for as many words.
-    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0) };
+    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0, kernel::Stores::Cached) };
 }

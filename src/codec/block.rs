@@ -1,7 +1,7 @@
 //! An opened block and the copies out of it.
 
 use super::decode::room;
-use super::kernel::{self, Isa, Plane, Rows};
+use super::kernel::{self, Isa, Stores, Plane, Rows};
 use super::planes::Planes;
 
 /// Where the items of an open block come from.
@@ -23,12 +23,18 @@ pub(crate) struct OpenBlock<'a> {
     /// Items that can be copied out.
     count: usize,
     isa: Isa,
+    stores: Stores,
 }
 
 impl<'a> OpenBlock<'a> {
     /// A block of which the first `count` items can be copied. `source` has at least these.
     pub(super) fn new(source: Source<'a>, itemsize: usize, count: usize, isa: Isa) -> Self {
-        OpenBlock { source, itemsize, count, isa }
+        OpenBlock { source, itemsize, count, isa, stores: Stores::Cached }
+    }
+
+    /// How [`copy_rows`](Self::copy_rows) writes from here on.
+    pub(crate) fn set_stores(&mut self, stores: Stores) {
+        self.stores = stores;
     }
 
     /// Copies `rows` runs of `row_len` items: run `r` starts at item `first + r * row_step` and goes, without gaps,
@@ -43,8 +49,8 @@ impl<'a> OpenBlock<'a> {
     ///
     /// # Safety
     ///
-    /// Every byte from `dst + r * dst_row_stride` on, for `row_len` items and each `r` below `rows`, must be valid
-    /// for writes and not overlap the stored bytes. It need not be initialised or aligned.
+    /// `dst + r * dst_row_stride` must be valid for writes of `row_len` items for each `r` below `rows`, and these places
+    /// must overlap neither each other nor the stored bytes. They need not be initialised or aligned.
     pub(crate) unsafe fn copy_rows(
         &mut self,
         first: usize,
@@ -71,10 +77,10 @@ impl<'a> OpenBlock<'a> {
             unsafe { kernel::undo_differences(self.isa, planes, *stride, words, dst) };
             return;
         }
-        let isa = self.isa;
+        let (isa, stores) = (self.isa, self.stores);
         match self.settled() {
-            // SAFETY (each of the three): the runs lie within the block's items by the assertion above, and the
-            // caller vouches for the destination.
+            // SAFETY: the runs lie within the block's items by the assertion above, and the caller vouches for the
+            // destination.
             Settled::Items(items) => unsafe {
                 let mut src = items.as_ptr().add(first * size);
                 for r in 0..rows {
@@ -82,11 +88,13 @@ impl<'a> OpenBlock<'a> {
                     src = src.wrapping_add(row_step * size);
                 }
             },
+            // SAFETY: the caller vouches for the destination.
             Settled::Repeated(item) => unsafe { kernel::repeat(item, row_len, rows, dst, dst_row_stride) },
+            // SAFETY: as for items.
             Settled::Planes(planes) => unsafe {
                 let words = size / planes.len();
                 let rows = Rows { first: first * words, len: row_len * words, rows, step: row_step * words };
-                kernel::interleave(isa, planes, rows, dst, dst_row_stride);
+                kernel::interleave(isa, planes, rows, dst, dst_row_stride, stores);
             },
         }
     }
@@ -118,15 +126,17 @@ impl<'a> OpenBlock<'a> {
         assert!(first < self.count && last.is_some_and(inside), "items outside of an open block");
         let (size, isa) = (self.itemsize, self.isa);
         match self.settled() {
-            // SAFETY (each of the three): the first and last item lie within the block's items by the assertion
-            // above, so all do, and the caller vouches for the destination.
+            // SAFETY: the first and last item lie within the block's items by the assertion above, so all do, and the
+            // caller vouches for the destination.
             Settled::Items(items) => unsafe {
                 let src = items.as_ptr().add(first * size);
                 kernel::copy_items(size, len, src, step * size as isize, dst, dst_stride);
             },
+            // SAFETY: the caller vouches for the destination.
             Settled::Repeated(item) => unsafe {
                 kernel::copy_items(size, len, item.as_ptr(), 0, dst, dst_stride)
             },
+            // SAFETY: as for items.
             Settled::Planes(planes) => unsafe {
                 kernel::pick(isa, planes, size, first, step, len, dst, dst_stride);
             },

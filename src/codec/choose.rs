@@ -1,6 +1,6 @@
 //! Finding the filter that brings given data to its reader soonest.
 
-use super::cost::{self, Profile};
+use super::cost::Profile;
 use super::encode::with_encoder;
 use super::{Coding, Filter};
 
@@ -24,9 +24,9 @@ pub(crate) fn choose(
         let mut cost = 0.0;
         for sample in samples.iter().filter(|sample| !sample.is_empty()) {
             stored.clear();
-            let coding =
-                with_encoder(|encoder| encoder.encode(filter, profile, level, sample, itemsize, &mut stored));
-            cost += cost::block(profile, coding, filter, &stored, sample.len());
+            cost += with_encoder(|encoder| {
+                encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1
+            });
         }
         if cost < best.0 {
             best = (cost, filter);

@@ -40,7 +40,7 @@ impl Decoder {
     }
 
     /// A decoder that uses these kernels.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "bench"))]
     pub(super) fn with_isa(isa: Isa) -> Self {
         Decoder { isa, ..Decoder::new() }
     }

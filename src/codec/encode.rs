@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use zstd::zstd_safe::{self, CCtx, CParameter};
 
-use super::cost::{self, Profile};
+use super::cost::{self, Profile, Work};
 use super::decode::room;
 use super::kernel::{self, Isa};
 use super::planes::{ENTRY, Stream};
@@ -71,38 +71,59 @@ impl Encoder {
         itemsize: usize,
         out: &mut Vec<u8>,
     ) -> Coding {
+        self.encode_at_cost(filter, profile, level, items, itemsize, out).0
+    }
+
+    /// As [`encode`](Self::encode); says also how many nanoseconds it takes until the block is with its reader.
+    pub(super) fn encode_at_cost(
+        &mut self,
+        filter: Filter,
+        profile: Profile,
+        level: i32,
+        items: &[u8],
+        itemsize: usize,
+        out: &mut Vec<u8>,
+    ) -> (Coding, f64) {
         assert!(filter.fits(itemsize), "{filter:?} does not fit items of {itemsize} bytes");
         assert!(
-            !items.is_empty() && items.len() <= MAX_BLOCK && items.len() % itemsize == 0,
+            !items.is_empty() && items.len() <= MAX_BLOCK && items.len().is_multiple_of(itemsize),
             "{} bytes are no block of items of {itemsize} bytes",
             items.len()
         );
-        if items[itemsize..] == items[..items.len() - itemsize] {
-            out.extend_from_slice(&items[..itemsize]);
-            return Coding::Constant;
-        }
         let start = out.len();
-        let saved = match filter.coding {
-            Coding::Raw | Coding::Constant => false,
-            Coding::Zstd => {
-                self.set_level(level);
-                let stream =
-                    squeeze(&mut self.zstd, room(&mut self.frame, bound(items.len())), profile, items);
-                append(stream, out);
-                matches!(stream, Stream::Zstd(_))
+        let (coding, stream_time) = if items[itemsize..] == items[..items.len() - itemsize] {
+            out.extend_from_slice(&items[..itemsize]);
+            (Coding::Constant, 0.0)
+        } else {
+            let time = match filter.coding {
+                Coding::Raw | Coding::Constant => None,
+                Coding::Zstd => self.append_zstd(profile, level, items, out),
+                Coding::Planes | Coding::Delta => self.append_planes(filter, profile, level, items, out),
+            };
+            match time {
+                Some(time) => (filter.coding, time),
+                None => {
+                    out.truncate(start);
+                    out.extend_from_slice(items);
+                    (Coding::Raw, cost::RAW_BYTE * items.len() as f64)
+                }
             }
-            Coding::Planes | Coding::Delta => self.append_planes(filter, profile, level, items, out),
         };
-        if saved {
-            return filter.coding;
-        }
-        out.truncate(start);
-        out.extend_from_slice(items);
-        Coding::Raw
+        let stored = out.len() - start;
+        (coding, cost::block(profile, coding, filter, stored, items.len(), stream_time))
     }
 
-    /// Appends the directory and the streams of a block, unless they would take as much room as its items: then this
-    /// says false.
+    /// Appends one frame and says how long it takes to decode; `None` if raw items are with the reader sooner.
+    fn append_zstd(&mut self, profile: Profile, level: i32, items: &[u8], out: &mut Vec<u8>) -> Option<f64> {
+        self.set_level(level);
+        let frame = room(&mut self.frame, bound(items.len()));
+        let (stream, time) = squeeze(&mut self.zstd, frame, profile, items);
+        append(stream, out);
+        matches!(stream, Stream::Zstd(_)).then_some(time)
+    }
+
+    /// Appends the directory and the streams of a block and says how long the streams take to decode; `None` if all that
+    /// is no smaller than the items.
     fn append_planes(
         &mut self,
         filter: Filter,
@@ -110,7 +131,7 @@ impl Encoder {
         level: i32,
         items: &[u8],
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<f64> {
         self.set_level(level);
         let Encoder { zstd, differences, planes, frame, isa, .. } = self;
         let word = usize::from(filter.word);
@@ -128,15 +149,17 @@ impl Encoder {
         let frame = room(frame, bound(n));
         let start = out.len();
         out.resize(start + word * ENTRY, 0);
+        let mut total = 0.0;
         for (k, plane) in planes.chunks_exact(n).enumerate() {
-            let stream = match plane.iter().all(|byte| *byte == plane[0]) {
-                true => Stream::Constant(plane[0]),
+            let (stream, time) = match plane.iter().all(|byte| *byte == plane[0]) {
+                true => (Stream::Constant(plane[0]), 0.0),
                 false => squeeze(zstd, frame, profile, plane),
             };
             out[start + k * ENTRY..][..ENTRY].copy_from_slice(&stream.entry());
             append(stream, out);
+            total += time;
         }
-        out.len() - start < items.len()
+        (out.len() - start < items.len()).then_some(total)
     }
 
     /// Sets the level and what goes into frames; a frame's length and checksum stand elsewhere in the file.
@@ -163,18 +186,27 @@ fn bound(len: usize) -> usize {
     zstd_safe::compress_bound(len)
 }
 
-/// The stream of these bytes that comes to the reader sooner: a zstd frame, written to `frame`, or the bytes themselves.
+/// The stream of these bytes that comes to the reader sooner, a zstd frame, written to `frame`, or the bytes themselves;
+/// and the nanoseconds to decode it.
 fn squeeze<'a>(
     zstd: &mut CCtx<'static>,
     frame: &'a mut [u8],
     profile: Profile,
     bytes: &'a [u8],
-) -> Stream<'a> {
-    match zstd.compress2(frame, bytes) {
-        Ok(len) if cost::pays(profile, &frame[..len], bytes.len()) => Stream::Zstd(&frame[..len]),
-        // zstd fails only for want of memory: the block is whole without it.
-        _ => Stream::Raw(bytes),
+) -> (Stream<'a>, f64) {
+    let raw = cost::RAW_BYTE * bytes.len() as f64;
+    // zstd fails only for want of memory: the block is whole without it.
+    if let Ok(len) = zstd.compress2(frame, bytes)
+        && len < bytes.len()
+    {
+        let frame = &frame[..len];
+        let time = Work::of(frame, bytes).time();
+        let saved = (bytes.len() - len) as f64;
+        if time - raw < profile.byte_time() * saved {
+            return (Stream::Zstd(frame), time);
+        }
     }
+    (Stream::Raw(bytes), raw)
 }
 
 fn append(stream: Stream<'_>, out: &mut Vec<u8>) {

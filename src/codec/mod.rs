@@ -41,6 +41,7 @@ pub(crate) use choose::choose;
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
 pub(crate) use decode::with_decoder;
+pub(crate) use kernel::Stores;
 #[cfg(feature = "write")]
 pub(crate) use encode::{Encoder, with_encoder};
 
@@ -117,7 +118,7 @@ impl Filter {
 
     /// Whether blocks of items of this size can be encoded with this filter.
     pub(crate) fn fits(self, itemsize: usize) -> bool {
-        let divides = self.word != 0 && itemsize != 0 && itemsize % usize::from(self.word) == 0;
+        let divides = self.word != 0 && itemsize != 0 && itemsize.is_multiple_of(self.word.into());
         match self.coding {
             Coding::Raw | Coding::Zstd => true,
             Coding::Constant => false,

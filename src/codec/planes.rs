@@ -71,13 +71,10 @@ pub(super) fn streams(
             2 => Stream::Zstd(take(low)?),
             _ => return Err(Damage::new("a byte plane is of an unknown kind")),
         };
-        if let Stream::Raw(bytes) = stream {
-            if bytes.len() != n {
-                return Err(Damage::new(format!(
-                    "a raw byte plane has {} bytes instead of {n}",
-                    bytes.len()
-                )));
-            }
+        if let Stream::Raw(bytes) = stream
+            && bytes.len() != n
+        {
+            return Err(Damage::new(format!("a raw byte plane has {} bytes instead of {n}", bytes.len())));
         }
         left -= 1;
         if left == 0 && !rest.is_empty() {

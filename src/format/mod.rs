@@ -26,14 +26,14 @@ pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, Ragge
 pub(crate) use root::MAX_GENERATION;
 pub(crate) use root::{MAGIC as ROOT_MAGIC, Root};
 pub(crate) use superblock::{MAGIC as SUPERBLOCK_MAGIC, Superblock, SuperblockError};
-pub(crate) use tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, TreeCell, TreePage};
+pub(crate) use tree_page::{TreeCell, TreePage};
 pub(crate) use wire::checksum;
 #[cfg(feature = "write")]
 pub(crate) use {
     chunk::{encode_chunk_header, encode_raw_table},
     index_page::encode_index_page,
     pointer::seal_frame,
-    tree_page::encode_tree_page,
+    tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, encode_tree_page},
 };
 
 /// The format version that this code reads and writes. Another one is refused: see SPEC.md §4.

@@ -14,7 +14,9 @@
 //! | 144 | 16 each | alive generations |
 
 use super::pointer::{Bounds, Kind, Pointer};
-use super::twin::{self, PAGE_LEN, RECORD_LEN, valid_copies};
+#[cfg(feature = "write")]
+use super::twin;
+use super::twin::{PAGE_LEN, RECORD_LEN, valid_copies};
 use super::wire::Fields;
 use super::{ALIGNMENT, DATA_START};
 use crate::error::{Damage, Refusal};

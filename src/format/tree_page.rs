@@ -16,12 +16,15 @@ use crate::error::Damage;
 /// A page larger than this is rejected.
 pub(super) const MAX_TREE_PAGE_LEN: u64 = 65536;
 /// Writers split a page before it grows beyond this.
+#[cfg(feature = "write")]
 pub(crate) const TREE_PAGE_TARGET: usize = 4096;
 /// Longer values stand in blobs.
+#[cfg(feature = "write")]
 pub(crate) const MAX_INLINE_VALUE: usize = 1024;
 const MAX_KEY_LEN: usize = 1040;
 const MAX_LEVEL: u8 = 32;
 const BLOB_BIT: u32 = 1 << 31;
+#[cfg(feature = "write")]
 const CELLS_AT: usize = FRAME_HEADER_LEN + 8;
 
 /// What a cell holds beside its key.

@@ -2,6 +2,8 @@
 //!
 //! They are always inlined: called from a function with more target features, they are compiled with those.
 
+use std::ops::{BitOr, Shl};
+
 use super::{Lane, Plane, Rows};
 
 /// Words that go through the first-level cache at a time when differences are undone: 6 KiB of 8-byte words, and
@@ -14,13 +16,13 @@ const NARROW: usize = 16;
 /// Bytes of a constant plane that can be loaded at once.
 const RUN: usize = 64;
 
-/// [`interleave`](super::interleave) for `W` planes.
+/// [`interleave`](super::interleave) for words `T` of `W` bytes.
 ///
 /// # Safety
 ///
 /// As there.
 #[inline(always)]
-pub(super) unsafe fn interleave<const W: usize>(
+pub(super) unsafe fn interleave<T: Word, const W: usize>(
     lanes: [Lane; W],
     rows: Rows,
     dst: *mut u8,
@@ -32,7 +34,7 @@ pub(super) unsafe fn interleave<const W: usize>(
             let (first, dst) = (rows.first + r * rows.step, dst.offset(r as isize * dst_stride));
             let mut done = 0;
             while done + RUN <= rows.len {
-                interleave_run(lanes, first + done, RUN, dst.add(done * W));
+                interleave_whole_run::<T, W>(lanes, first + done, dst.add(done * W));
                 done += RUN;
             }
             if done < rows.len {
@@ -40,6 +42,24 @@ pub(super) unsafe fn interleave<const W: usize>(
             }
         }
     }
+}
+
+/// Writes [`RUN`] words from `first` on.
+///
+/// Compilers make vectors of shifts and ors of whole words, between arrays that they know to be apart; of bytes put side by
+/// side they do not.
+///
+/// # Safety
+///
+/// The words must lie within the lanes' planes, and `dst` must be valid for writes of them.
+#[inline(always)]
+unsafe fn interleave_whole_run<T: Word, const W: usize>(lanes: [Lane; W], first: usize, dst: *mut u8) {
+    const { assert!(size_of::<T>() == W) };
+    // SAFETY: the caller vouches for the words; constant planes have `RUN` bytes.
+    let planes = lanes.map(|lane| unsafe { lane.at(first).cast::<[u8; RUN]>().read() });
+    let words = T::from_planes(&planes);
+    // SAFETY: the caller vouches for the places of the words.
+    unsafe { dst.cast::<[T; RUN]>().write_unaligned(words.map(T::le)) };
 }
 
 /// Writes `len` words from `first` on, at most [`RUN`].
@@ -92,16 +112,28 @@ pub(super) unsafe fn interleave_any(planes: &[Plane<'_>], rows: Rows, dst: *mut 
 /// An unsigned machine word in wrapping arithmetic.
 pub(super) trait Word: Copy {
     const ZERO: Self;
+    /// The words whose bytes these are, the least significant first.
+    fn from_planes(planes: &[[u8; RUN]]) -> [Self; RUN];
+    /// Byte `k`.
+    fn byte(self, k: usize) -> u8;
     fn plus(self, other: Self) -> Self;
     fn zigzag_minus(self, other: Self) -> Self;
     fn unzigzag(self) -> Self;
-    fn from_le(self) -> Self;
+    fn le(self) -> Self;
 }
 
 macro_rules! word {
-    ($($unsigned:ty, $signed:ty;)*) => {$(
+    ($($unsigned:ty, $signed:ty, $from_planes:expr;)*) => {$(
         impl Word for $unsigned {
             const ZERO: Self = 0;
+            #[inline(always)]
+            fn from_planes(planes: &[[u8; RUN]]) -> [Self; RUN] {
+                $from_planes(planes)
+            }
+            #[inline(always)]
+            fn byte(self, k: usize) -> u8 {
+                (self >> (8 * k)) as u8
+            }
             #[inline(always)]
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
@@ -116,13 +148,26 @@ macro_rules! word {
                 (self >> 1) ^ (self & 1).wrapping_neg()
             }
             #[inline(always)]
-            fn from_le(self) -> Self {
+            fn le(self) -> Self {
                 Self::from_le(self)
             }
         }
     )*};
 }
-word!(u8, i8; u16, i16; u32, i32; u64, i64;);
+word! {
+    u8, i8, |planes: &[[u8; RUN]]| planes[0];
+    u16, i16, double::<u8, u16>;
+    u32, i32, double::<u16, u32>;
+    u64, i64, double::<u32, u64>;
+}
+
+/// Words `T` made of a lower and an upper half `H`, each of half of the planes.
+#[inline(always)]
+fn double<H: Word, T: From<H> + Shl<u32, Output = T> + BitOr<Output = T>>(planes: &[[u8; RUN]]) -> [T; RUN] {
+    let (lower, upper) = planes.split_at(size_of::<H>());
+    let (lower, upper) = (H::from_planes(lower), H::from_planes(upper));
+    std::array::from_fn(|i| T::from(lower[i]) | T::from(upper[i]) << (8 * size_of::<H>() as u32))
+}
 
 /// [`undo_differences`](super::undo_differences) for words `T` of `W` bytes.
 ///
@@ -139,7 +184,7 @@ pub(super) unsafe fn undo<T: Word, const W: usize>(
     const { assert!(size_of::<T>() == W) };
     let tiles = |first: usize, len: usize, tile: *mut T| {
         // SAFETY: `undo_tiles` asks for differences of its first `len` words, which the planes have.
-        unsafe { interleave(lanes, Rows { first, len, rows: 1, step: 0 }, tile.cast(), 0) };
+        unsafe { interleave::<T, W>(lanes, Rows { first, len, rows: 1, step: 0 }, tile.cast(), 0) };
     };
     // SAFETY: the conditions are the caller's.
     unsafe { undo_tiles(stride, len, dst.cast::<T>(), tiles) }
@@ -159,7 +204,7 @@ pub(super) unsafe fn undo_tiles<T: Word>(
     dst: *mut T,
     tiles: impl Fn(usize, usize, *mut T),
 ) {
-    // SAFETY (all arms): the conditions are the caller's, and `P` is at least the stride.
+    // SAFETY: the conditions are the caller's, and `P` is at least the stride.
     unsafe {
         match stride {
             1 => undo_narrow::<T, 1>(stride, len, dst, tiles),
@@ -199,17 +244,17 @@ unsafe fn undo_narrow<T: Word, const P: usize>(
         unsafe {
             while at < here && first + at + P <= len {
                 for (j, last) in last.iter_mut().enumerate() {
-                    *last = last.plus((*tile.as_ptr().add(at + j)).from_le().unzigzag());
+                    *last = last.plus((*tile.as_ptr().add(at + j)).le().unzigzag());
                 }
                 for (j, last) in last.iter().enumerate() {
-                    dst.add(first + at + j).write_unaligned(last.from_le());
+                    dst.add(first + at + j).write_unaligned(last.le());
                 }
                 at += stride;
             }
             while at < here {
-                for j in 0..stride.min(here - at) {
-                    last[j] = last[j].plus((*tile.as_ptr().add(at + j)).from_le().unzigzag());
-                    dst.add(first + at + j).write_unaligned(last[j].from_le());
+                for (j, last) in last.iter_mut().enumerate().take(stride.min(here - at)) {
+                    *last = last.plus((*tile.as_ptr().add(at + j)).le().unzigzag());
+                    dst.add(first + at + j).write_unaligned(last.le());
                 }
                 at += stride;
             }
@@ -239,15 +284,15 @@ unsafe fn undo_wide<T: Word>(stride: usize, len: usize, dst: *mut T, tiles: impl
                 if i < stride {
                     let run = run.min(stride - i);
                     for (j, difference) in differences[..run].iter().enumerate() {
-                        dst.add(i + j).write_unaligned(difference.from_le().unzigzag().from_le());
+                        dst.add(i + j).write_unaligned(difference.le().unzigzag().le());
                     }
                     at += run;
                     continue;
                 }
                 let before = dst.add(i - stride);
                 for (j, difference) in differences.iter().enumerate() {
-                    let before = before.add(j).read_unaligned().from_le();
-                    dst.add(i + j).write_unaligned(before.plus(difference.from_le().unzigzag()).from_le());
+                    let before = before.add(j).read_unaligned().le();
+                    dst.add(i + j).write_unaligned(before.plus(difference.le().unzigzag()).le());
                 }
             }
             at += run;
@@ -255,14 +300,19 @@ unsafe fn undo_wide<T: Word>(stride: usize, len: usize, dst: *mut T, tiles: impl
     }
 }
 
-/// [`split`](super::split) for words of `W` bytes.
+/// [`split`](super::split) for words `T` of `W` bytes.
 #[cfg(feature = "write")]
 #[inline(always)]
-pub(super) fn split<const W: usize>(items: &[u8], planes: &mut [u8]) {
-    let (words, _) = items.as_chunks::<W>();
-    for (k, plane) in planes.chunks_exact_mut(words.len().max(1)).enumerate() {
-        for (byte, word) in plane.iter_mut().zip(words) {
-            *byte = word[k];
+pub(super) fn split<T: Word + bytemuck::Pod, const W: usize>(items: &[u8], planes: &mut [u8]) {
+    const { assert!(size_of::<T>() == W) };
+    let n = items.len() / W;
+    for (r, run) in items.chunks(RUN * W).enumerate() {
+        let mut words = [T::zeroed(); RUN];
+        bytemuck::bytes_of_mut(&mut words)[..run.len()].copy_from_slice(run);
+        for k in 0..W {
+            let bytes = words.map(|word| word.le().byte(k));
+            let plane = &mut planes[k * n + r * RUN..][..run.len() / W];
+            plane.copy_from_slice(&bytes[..run.len() / W]);
         }
     }
 }
@@ -293,7 +343,7 @@ pub(super) fn differences<T: Word + bytemuck::Pod, const W: usize>(
 ) {
     let code = |word: &[u8; W], before: T, out: &mut [u8; W]| {
         let word: T = bytemuck::pod_read_unaligned(word);
-        let code = word.from_le().zigzag_minus(before.from_le()).from_le();
+        let code = word.le().zigzag_minus(before.le()).le();
         out.copy_from_slice(bytemuck::bytes_of(&code));
     };
     let (words, _) = items.as_chunks::<W>();

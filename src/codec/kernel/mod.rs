@@ -10,6 +10,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_stream;
+#[cfg(target_arch = "x86_64")]
 mod avx2_sums;
 mod copy;
 mod generic;
@@ -51,6 +53,15 @@ impl Rows {
             Plane::Constant(_) => true,
         })
     }
+}
+
+/// How a destination is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Through the caches: it will be read soon, or fits them.
+    Cached,
+    /// Past the caches, where the processor can.
+    Streaming,
 }
 
 /// The instructions to use.
@@ -124,9 +135,16 @@ fn lanes<const W: usize>(planes: &[Plane<'_>]) -> [Lane; W] {
 ///
 /// The runs must lie within the planes. `dst + r * dst_stride` must be valid for writes of `rows.len` words for each
 /// `r`, and none of that may overlap the planes.
-pub(super) unsafe fn interleave(isa: Isa, planes: &[Plane<'_>], rows: Rows, dst: *mut u8, dst_stride: isize) {
+pub(super) unsafe fn interleave(
+    isa: Isa,
+    planes: &[Plane<'_>],
+    rows: Rows,
+    dst: *mut u8,
+    dst_stride: isize,
+    stores: Stores,
+) {
     debug_assert!(rows.within(planes));
-    // SAFETY (all arms): the conditions are the caller's, and `Isa::Avx2` exists only where the processor has it.
+    // SAFETY: the conditions are the caller's, and `Isa::Avx2` exists only where the processor has it.
     unsafe {
         match (planes.len(), isa) {
             (1, _) => match planes[0] {
@@ -140,14 +158,23 @@ pub(super) unsafe fn interleave(isa: Isa, planes: &[Plane<'_>], rows: Rows, dst:
                 Plane::Constant(value) => repeat(&[value], rows.len, rows.rows, dst, dst_stride),
             },
             #[cfg(target_arch = "x86_64")]
-            (2, Isa::Avx2) => avx2::interleave2(lanes(planes), rows, dst, dst_stride),
+            (2, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave2(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream2(lanes(planes), rows, dst, dst_stride),
+            },
             #[cfg(target_arch = "x86_64")]
-            (4, Isa::Avx2) => avx2::interleave4(lanes(planes), rows, dst, dst_stride),
+            (4, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave4(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream4(lanes(planes), rows, dst, dst_stride),
+            },
             #[cfg(target_arch = "x86_64")]
-            (8, Isa::Avx2) => avx2::interleave8(lanes(planes), rows, dst, dst_stride),
-            (2, _) => generic::interleave::<2>(lanes(planes), rows, dst, dst_stride),
-            (4, _) => generic::interleave::<4>(lanes(planes), rows, dst, dst_stride),
-            (8, _) => generic::interleave::<8>(lanes(planes), rows, dst, dst_stride),
+            (8, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave8(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream8(lanes(planes), rows, dst, dst_stride),
+            },
+            (2, _) => generic::interleave::<u16, 2>(lanes(planes), rows, dst, dst_stride),
+            (4, _) => generic::interleave::<u32, 4>(lanes(planes), rows, dst, dst_stride),
+            (8, _) => generic::interleave::<u64, 8>(lanes(planes), rows, dst, dst_stride),
             _ => generic::interleave_any(planes, rows, dst, dst_stride),
         }
     }
@@ -168,7 +195,7 @@ pub(super) unsafe fn undo_differences(
 ) {
     debug_assert!(len == 0 || Rows { first: 0, len, rows: 1, step: 0 }.within(planes));
     debug_assert!(stride != 0 && matches!(planes.len(), 1 | 2 | 4 | 8));
-    // SAFETY (all arms): the conditions are the caller's, and `Isa::Avx2` exists only where the processor has it.
+    // SAFETY: the conditions are the caller's, and `Isa::Avx2` exists only where the processor has it.
     unsafe {
         match (planes.len(), isa) {
             #[cfg(target_arch = "x86_64")]
@@ -195,19 +222,24 @@ pub(super) unsafe fn undo_differences(
 /// If the two slices differ in length or do not hold whole words.
 #[cfg(feature = "write")]
 pub(super) fn split(isa: Isa, items: &[u8], word: usize, planes: &mut [u8]) {
-    assert!(items.len() == planes.len() && items.len() % word == 0, "planes hold the bytes of whole words");
+    assert!(
+        items.len() == planes.len() && items.len().is_multiple_of(word),
+        "planes hold the bytes of whole words"
+    );
     match (word, isa) {
         (1, _) => planes.copy_from_slice(items),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY (each of the three): `Isa::Avx2` exists only where the processor has it.
+        // SAFETY: `Isa::Avx2` exists only where the processor has it.
         (2, Isa::Avx2) => unsafe { avx2::split2(items, planes) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         (4, Isa::Avx2) => unsafe { avx2::split4(items, planes) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         (8, Isa::Avx2) => unsafe { avx2::split8(items, planes) },
-        (2, _) => generic::split::<2>(items, planes),
-        (4, _) => generic::split::<4>(items, planes),
-        (8, _) => generic::split::<8>(items, planes),
+        (2, _) => generic::split::<u16, 2>(items, planes),
+        (4, _) => generic::split::<u32, 4>(items, planes),
+        (8, _) => generic::split::<u64, 8>(items, planes),
         _ => generic::split_any(items, word, planes),
     }
 }
@@ -221,17 +253,23 @@ pub(super) fn split(isa: Isa, items: &[u8], word: usize, planes: &mut [u8]) {
 /// is 0.
 #[cfg(feature = "write")]
 pub(super) fn differences(isa: Isa, items: &[u8], word: usize, stride: usize, out: &mut [u8]) {
-    assert!(items.len() == out.len() && items.len() % word == 0 && stride != 0, "differences of whole words");
+    assert!(
+        items.len() == out.len() && items.len().is_multiple_of(word) && stride != 0,
+        "differences of whole words"
+    );
     let before = stride.saturating_mul(word).min(items.len());
     match (word, isa) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY (each of the four): `Isa::Avx2` exists only where the processor has it.
+        // SAFETY: `Isa::Avx2` exists only where the processor has it.
         (1, Isa::Avx2) => unsafe { avx2::differences1(items, before, out) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         (2, Isa::Avx2) => unsafe { avx2::differences2(items, before, out) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         (4, Isa::Avx2) => unsafe { avx2::differences4(items, before, out) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
         (8, Isa::Avx2) => unsafe { avx2::differences8(items, before, out) },
         (1, _) => generic::differences::<u8, 1>(items, before, out),
         (2, _) => generic::differences::<u16, 2>(items, before, out),

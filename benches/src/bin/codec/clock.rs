@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 /// Nanoseconds of each of these, the best of `rounds`.
-pub fn best_of(rounds: usize, things: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
+pub(crate) fn best_of(rounds: usize, things: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     let mut best = vec![f64::INFINITY; things.len()];
     for _ in 0..rounds {
         for (thing, best) in things.iter_mut().zip(&mut best) {
@@ -16,15 +16,15 @@ pub fn best_of(rounds: usize, things: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> 
 }
 
 /// A destination for blocks one after the other, all of it touched.
-pub struct Destination(Vec<u8>);
+pub(crate) struct Destination(Vec<u8>);
 
 impl Destination {
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         Destination(vec![1; len])
     }
 
     /// Calls `write` with each thing and the place for as many bytes as `size` says, one place after the other.
-    pub fn fill<T>(
+    pub(crate) fn fill<T>(
         &mut self,
         things: &[T],
         size: impl Fn(&T) -> usize,

@@ -9,7 +9,7 @@ use crate::clock::{Destination, best_of};
 use crate::npy::{Row, spread};
 
 /// Blocks that the choice sees.
-const SAMPLES: usize = 4;
+const SAMPLES: usize = 8;
 
 /// A coding as it was measured.
 struct Measured {
@@ -25,7 +25,7 @@ impl Measured {
 }
 
 /// Prints the table and returns each row's choice under the first profile.
-pub fn print(rows: &[Row], options: &Options) -> Vec<Candidate> {
+pub(crate) fn print(rows: &[Row], options: &Options) -> Vec<Candidate> {
     println!("| data | coding | ratio | MB/s | cost balanced | fast | small |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut worst = [(1.0f64, String::new()), (1.0, String::new()), (1.0, String::new())];
@@ -75,7 +75,7 @@ fn print_row(row: &Row, options: &Options, worst: &mut [(f64, String); 3]) -> Ca
 }
 
 /// A filter in words.
-pub fn name(candidate: Candidate) -> String {
+pub(crate) fn name(candidate: Candidate) -> String {
     match candidate.parts() {
         (name @ ("raw" | "zstd"), _, _) => name.to_string(),
         (name @ "planes", word, _) => format!("{name} of {word}"),
@@ -103,7 +103,7 @@ fn measure(row: &Row, candidates: &[Candidate], speed: Speed, options: &Options)
     let measured = |(blocks, time): (&Vec<Block>, f64)| Measured {
         stored: blocks.iter().map(|block| block.stored().len()).sum::<usize>() as f64,
         time,
-        expected: blocks.iter().map(|block| block.cost(speed)).sum(),
+        expected: blocks.iter().map(Block::cost).sum(),
     };
     encoded.iter().zip(times).map(measured).collect()
 }

@@ -1,4 +1,4 @@
-//! The second table: the time outside of zstd, beside plain loops and memcpy.
+//! The second table: the time outside of zstd, beside plain loops, the codec's own portable ones, and memcpy.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use crate::npy::Row;
 use crate::plain;
 
 /// For each row, the filters with words of the row's items: planes, and the one that was chosen if it is another.
-pub fn print(rows: &[Row], chosen: &[Candidate], options: &Options) {
+pub(crate) fn print(rows: &[Row], chosen: &[Candidate], options: &Options) {
     println!(
-        "\n| data | coding | codec MB/s | plain loops MB/s | memcpy MB/s | of plain time | of memcpy speed |"
+        "\n| data | coding | codec MB/s | plain loops MB/s | portable MB/s | memcpy MB/s | of plain time | of memcpy speed |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut failures = Vec::new();
     for (row, chosen) in rows.iter().zip(chosen) {
         let word = row.itemsize as u8;
@@ -67,16 +67,18 @@ fn print_filter(row: &Row, filter: Candidate, options: &Options) -> bool {
             Box::new(|| {
                 destination.borrow_mut().fill(&[()], |()| size, |(), items| items.copy_from_slice(&source))
             }),
+            Box::new(|| destination.borrow_mut().fill(&blocks, Block::size, Block::decode_portably)),
         ],
     );
     let speed = |time: f64| size as f64 / time * 1e3;
     let (codec, plain, memcpy) = (times[0], times[1].min(times[2]), times[3]);
     println!(
-        "| {} | {} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} |",
+        "| {} | {} | {:.0} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} |",
         row.name,
         name(filter),
         speed(codec),
         speed(plain),
+        speed(times[4]),
         speed(memcpy),
         codec / plain,
         memcpy / codec

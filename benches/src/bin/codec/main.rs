@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What the command line asks for.
-pub struct Options {
+pub(crate) struct Options {
     folder: PathBuf,
     only: String,
     level: i32,

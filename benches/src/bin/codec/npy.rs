@@ -11,16 +11,16 @@ const VOLUME_BLOCK: [usize; 3] = [32, 32, 64];
 const MOST: usize = 128;
 
 /// The blocks of one array.
-pub struct Row {
-    pub name: String,
-    pub itemsize: usize,
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) itemsize: usize,
     /// Distances, in items, to a neighbour along some axis.
-    pub strides: Vec<u32>,
-    pub blocks: Vec<Vec<u8>>,
+    pub(crate) strides: Vec<u32>,
+    pub(crate) blocks: Vec<Vec<u8>>,
 }
 
 /// Every .npy file in this folder, by name; `only` keeps those whose name contains it.
-pub fn rows(folder: &Path, only: &str) -> io::Result<Vec<Row>> {
+pub(crate) fn rows(folder: &Path, only: &str) -> io::Result<Vec<Row>> {
     let mut files: Vec<_> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "npy"));
@@ -83,7 +83,7 @@ fn boxes(items: &[u8], itemsize: usize, shape: [usize; 3]) -> Vec<Vec<u8>> {
 }
 
 /// At most `most` of these, evenly spaced, from the first on.
-pub fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
+pub(crate) fn spread<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let step = all.len().div_ceil(most).max(1);
     all.into_iter().step_by(step).collect()
 }

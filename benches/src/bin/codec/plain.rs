@@ -1,7 +1,7 @@
 //! Decoding loops as one writes them without thinking of vectors: what the codec's own are compared with.
 
 /// Puts words together, a word at a time.
-pub fn interleave<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
+pub(crate) fn interleave<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
     let (words, _) = items.as_chunks_mut::<W>();
     let n = words.len();
     // Cut to one length, the planes need no further checks.
@@ -14,7 +14,7 @@ pub fn interleave<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
 }
 
 /// Puts words together, a plane at a time.
-pub fn interleave_planewise<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
+pub(crate) fn interleave_planewise<const W: usize>(planes: &[&[u8]], items: &mut [u8]) {
     let n = items.len() / W;
     for k in 0..W {
         let plane = &planes[k][..n];
@@ -27,7 +27,7 @@ pub fn interleave_planewise<const W: usize>(planes: &[&[u8]], items: &mut [u8]) 
 macro_rules! undo {
     ($name:ident, $word:ty, $w:literal) => {
         /// Undoes the differences of words that have been put together, in place.
-        pub fn $name(items: &mut [u8], stride: usize) {
+        pub(crate) fn $name(items: &mut [u8], stride: usize) {
             let (words, _) = items.as_chunks_mut::<$w>();
             for i in 0..words.len() {
                 let code = <$word>::from_le_bytes(words[i]);
@@ -44,7 +44,7 @@ undo!(undo4, u32, 4);
 undo!(undo8, u64, 8);
 
 /// Decodes words of 4 or 8 bytes with the loops above; `stride` 0 for words without differences.
-pub fn decode(planes: &[&[u8]], planewise: bool, stride: usize, items: &mut [u8]) {
+pub(crate) fn decode(planes: &[&[u8]], planewise: bool, stride: usize, items: &mut [u8]) {
     match (planes.len(), planewise) {
         (4, false) => interleave::<4>(planes, items),
         (8, false) => interleave::<8>(planes, items),
