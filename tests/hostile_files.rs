@@ -134,14 +134,20 @@ fn flip(bytes: &mut [u8], at: usize) {
 
 // Sections 1 to 5.
 
+const NO_COPY: &str = "A file in which one of the four pages has none is rejected";
+const BROKEN_COPY: &str = "and so is one with a valid copy whose fields break a rule: an older root is never taken instead";
+const TEXT_MODE: &str = "where no copy is valid and bytes 1 to 3 of the file are 42 52 4B, but the magic is not there, the high bit, \
+    the line ends or the end-of-file byte were changed that way";
+
 const PAGES: &[Case] = &[
-    case("A page with none is rejected.", "page 0", |page| { flip(page, 40); flip(page, 2088) }, "open", Corrupt,
+    case(BROKEN_COPY, "root 2", |root| root[68] = 99, "open", Corrupt, &["12288", "kind 99"]),
+    case(NO_COPY, "page 0", |page| { flip(page, 40); flip(page, 2088) }, "open", Corrupt,
         &["superblock", "checksum"]),
-    case("A page with none is rejected.", "page 1", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
+    case(NO_COPY, "page 1", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
         &["root", "checksum", "4096"]),
-    case("A page with none is rejected.", "page 2", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
+    case(NO_COPY, "page 2", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
         &["root", "checksum", "8192"]),
-    case("A page with none is rejected.", "page 3", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
+    case(NO_COPY, "page 3", |page| { flip(page, 9); flip(page, 2057) }, "open", Corrupt,
         &["root", "checksum", "12288"]),
     case("A copy is **valid** if its magic and its checksum are right.", "root 2", |root| root[0] = b'b', "open", Corrupt,
         &["root"]),
@@ -157,9 +163,9 @@ const PAGES: &[Case] = &[
         |record| record[16] = 4, "open", Unsupported, &["0x4"]),
     case("required feature bits: a reader refuses a file with a bit that it does not know.", "superblock",
         |record| record[23] = 0x80, "open", Unsupported, &["0x8000000000000000"]),
-    case("a file that starts with 89 42 52 4B but goes on otherwise was damaged that way", "file",
+    case(TEXT_MODE, "file",
         |file| { file.remove(4); }, "open", Corrupt, &["text mode"]),
-    case("(the high bit, the line ends, or the end-of-file byte were changed)", "file",
+    case(TEXT_MODE, "file",
         |file| file.iter_mut().for_each(|byte| *byte &= 0x7F), "open", Corrupt, &["text mode"]),
     case("A file that ends before the logical end is damaged.", "file", |file| { file.pop(); }, "open", Corrupt,
         &["cut off"]),
@@ -169,16 +175,16 @@ const PAGES: &[Case] = &[
         &["logical end"]),
     case("logical end: a multiple of 64, at least 16384", "root 1", |root| set8(root, 24, 16320), "open", Corrupt,
         &["logical end", "8192"]),
-    case("Bits 1 to 31: a reader refuses the root.", "root 0", |root| root[112] = 2, "open", Unsupported, &["flags 0x2"]),
-    case("Bits 1 to 31: a reader refuses the root.", "root 0", |root| root[115] = 0x80, "open", Unsupported, &["flags"]),
+    case("Bits 1 to 31: a reader refuses the file.", "root 0", |root| root[112] = 2, "open", Unsupported, &["flags 0x2"]),
+    case("Bits 1 to 31: a reader refuses the file.", "root 0", |root| root[115] = 0x80, "open", Unsupported, &["flags"]),
     case("generation | 2^61", "root 0", |root| set8(root, 8, (1 << 61) + 1), "open", Corrupt, &["2305843009213693953"]),
     case("number n of alive generations, at most 118", "root 0", |root| set8(root, 136, 119), "open", Corrupt,
         &["119 alive generations"]),
     case("number n of alive generations, at most 118", "root 0", |root| set8(root, 136, u64::MAX), "open", Corrupt,
         &["alive generations"]),
-    case("generations ascending and below the root's own", "root 0", |root| { set8(root, 136, 1); set8(root, 144, 9) }, "open",
+    case("generations strictly ascending and below the root's own", "root 0", |root| { set8(root, 136, 1); set8(root, 144, 9) }, "open",
         Corrupt, &["alive generations"]),
-    case("generations ascending and below the root's own", "root 0",
+    case("generations strictly ascending and below the root's own", "root 0",
         |root| { set8(root, 136, 2); set8(root, 144, 3); set8(root, 160, 3) }, "open", Corrupt, &["alive generations"]),
     case("pointer to the root page of the catalog (§9), or null: no entries", "catalog root pointer", |it| it[36] = BLOB,
         "open", Corrupt, &["blob", "tree page"]),
@@ -208,7 +214,7 @@ const HARMLESS: &[(&str, &str, fn(&mut Vec<u8>))] = &[
     }),
     ("\"Reserved\" bytes are written as zero and ignored by readers.", "root 0", |root| root[144..].fill(0xFF)),
     ("\"Reserved\" bytes are written as zero and ignored by readers.", "b chunk 1 pointer", |it| it[37..].fill(0xFF)),
-    ("bytes 16 to 35 are reserved", "const entry", |it| it[16..36].fill(0xFF)),
+    ("the bytes behind it and 16 to 35 are reserved", "const entry", |it| it[16..36].fill(0xFF)),
     ("\"Reserved\" bytes are written as zero and ignored by readers.", "leaf 0", |page| page[17..20].fill(0xFF)),
     ("\"Reserved\" bytes are written as zero and ignored by readers.", "b index", |page| page[17..24].fill(0xFF)),
     ("\"Reserved\" bytes are written as zero and ignored by readers.", "b chunk 0", |head| head[19] = 0xFF),
@@ -221,7 +227,15 @@ const HARMLESS: &[(&str, &str, fn(&mut Vec<u8>))] = &[
         record[4..12].fill(0x77);
         record[24..32].fill(0xFF);
     }),
-    ("A reader takes the root with the highest generation.", "root 1", |root| set8(root, 8, 8)),
+    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 8)),
+    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 9)),
+    ("one item; the bytes behind it and 16 to 35 are reserved", "const entry", |it| it[2..16].fill(0xFF)),
+    ("a reader takes one that has a content size", "b chunk 1 block 0", |frame| {
+        // One byte of content size, the smallest window.
+        *frame = [&[0x28, 0xB5, 0x2F, 0xFD, 0x20, 24][..], &frame[6..]].concat();
+    }),
+    ("for writers, reading does not depend on it", "b chunk 1", |head| head[16] = 200),
+    ("for the others it means nothing", "b chunk 1", |head| { head[18] = 3; set4(head, 20, 0) }),
     ("Bytes from the logical end on are what a writer left that died before its commit: readers ignore them.", "file",
         |file| file.extend_from_slice(&[0xA5; 1000])),
 ];
@@ -262,7 +276,7 @@ const POINTERS: &[Case] = &[
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = TREE, "array b", Corrupt, CHUNK_00),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = BLOB, "array b", Corrupt, CHUNK_00),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = INDEX, "array b", Corrupt, CHUNK_00),
-    case("all other fields are zero (null)", "b chunk 0 pointer", |it| it[36] = 0, "array b", Corrupt, CHUNK_00),
+    case("A null pointer is 40 zero bytes.", "b chunk 0 pointer", |it| it[36] = 0, "array b", Corrupt, CHUNK_00),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| add8(it, 0, 32), "array b", Corrupt, CHUNK_00),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| set8(it, 0, 16320), "array b", Corrupt, &["16320", "'b'"]),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| set8(it, 0, 0), "array b", Corrupt, CHUNK_00),
@@ -307,7 +321,7 @@ fn pointers_and_frame_headers_that_break_a_rule_are_rejected() {
 
 // Section 8. The sample's catalog has three leaves below one inner page.
 
-const ASCEND: &str = "within a page and over the whole tree they ascend strictly";
+const ASCEND: &str = "within a page, and over all leaves, they ascend strictly";
 const LEVELS: &str = "level: 0 is a leaf. The page that an inner page points to has its level less one. At most 32";
 const BOUNDS: &str = "The keys below a pointer of an inner page are at least the key of its cell and below the key of the next \
     cell.";
@@ -370,6 +384,8 @@ const TREES: &[Case] = &[
         let mut long = tree_page(0, &[("time", page[cell(page, 0) + 6..at].to_vec()), ("wide", inline(&[1; 65_600]))]);
         std::mem::swap(page, &mut long);
     }, "array time", Corrupt, &["tree page", "bytes"]),
+    case("2^31: the value stands in a blob, and the 40 bytes that follow are the pointer to it. Otherwise below 2^31",
+        "blob reference", |it| it[0] = 1, "entries", Corrupt, &["value of 2147483649 bytes"]),
     case("or the pointer, of kind 7", "blob reference", |it| it[40] = CHUNK, "array b", Corrupt, &["chunk frame", "blob"]),
     case("or the pointer, of kind 7", "blob reference", |it| it[4..].fill(0), "array b", Corrupt, &["blob"]),
     case("in an inner page: pointer | 40 | of kind 6", "leaf 1 pointer", |it| it[36] = BLOB, "entries", Corrupt,
@@ -385,20 +401,37 @@ fn tree_pages_that_break_a_rule_are_rejected() {
 // Section 9. The record of `b` has its shape at 72, chunk shape at 88, block shape at 104, three key bits at 120, the
 // dtype at 123 and the fill value at 139.
 
+const JSON: &str = "a JSON object (RFC 8259, so no NaN) in UTF-8, at most 127 levels deep";
 const REFUSED_ALONE: &str = "a reader refuses the array of an unknown kind, and only that";
-const LISTED: &str = "| record kind, dtype class, layout | refuses that array, and lists it as not supported |";
+const LISTED: &str =
+    "record kind, dtype class, layout, ragged element | refuses that array as not supported, and lists it";
 const AT_LEAST_1: &str = "Every chunk and block length is at least 1, also where the shape has a 0.";
 const PARTS: &str = "array record of the offsets: dtype i64, shape (n+1), n the number of items";
-const OFFSETS: &str = "Offsets must not descend nor reach outside the values; a string must be UTF-8.";
+const OFFSETS: &str = "Offsets must not descend nor reach outside the values; the first need not be 0. A string must be UTF-8.";
 const LIMITS: &str = "A reader must check all of them before it allocates.";
 
+/// An object of so many levels.
+fn nested(levels: usize) -> Vec<u8> {
+    [br#"{"a":"#.repeat(levels - 1), b"{}".to_vec(), b"}".repeat(levels - 1)].concat()
+}
+
+#[test]
+fn attributes_of_as_many_levels_as_are_allowed_are_read() {
+    let mut forge = Forge::new();
+    let catalog = forge.catalog(vec![(b"\0".to_vec(), inline(&nested(127)))]);
+    let snapshot = Store::from_bytes(forge.finish(catalog, NULL)).unwrap().snapshot();
+    assert_eq!(serde_json::to_vec(&snapshot.attributes("").unwrap()).unwrap(), nested(127));
+}
+
 const RECORDS: &[Case] = &[
-    case("JSON object in UTF-8", "attributes", |json| json.truncate(5), "attributes ", Corrupt, &["JSON"]),
-    case("JSON object in UTF-8", "attributes", |json| *json = b"[1]".to_vec(), "attributes ", Corrupt, &["JSON"]),
-    case("JSON object in UTF-8", "long attributes", |json| json[4] = 0xFF, "attributes b", Corrupt, &["JSON", "'b'"]),
-    case("JSON object in UTF-8", "long attributes", |json| {
+    case(JSON, "attributes", |json| json.truncate(5), "attributes ", Corrupt, &["JSON"]),
+    case(JSON, "attributes", |json| *json = b"[1]".to_vec(), "attributes ", Corrupt, &["JSON"]),
+    case(JSON, "long attributes", |json| json[4] = 0xFF, "attributes b", Corrupt, &["JSON", "'b'"]),
+    case(JSON, "long attributes", |json| {
         *json = [b"{\"a\":".to_vec(), b"[".repeat(100_000)].concat();
     }, "attributes b", Corrupt, &["JSON", "'b'"]),
+    case(JSON, "attributes", |json| *json = br#"{"a":NaN}"#.to_vec(), "attributes ", Corrupt, &["JSON"]),
+    case(JSON, "attributes", |json| *json = nested(128), "attributes ", Corrupt, &["JSON"]),
     case(REFUSED_ALONE, "record b", |record| record[0] = 9, "array b", Unsupported, &["'b'", "kind 9"]),
     case(LISTED, "record b", |record| record[2] = 2, "array b", Unsupported, &["'b'", "layout 2"]),
     case(LISTED, "record b", |record| record[123] = 11, "array b", Unsupported, &["'b'", "class 11"]),
@@ -422,9 +455,11 @@ const RECORDS: &[Case] = &[
         "array b", Corrupt, &["chunk length of 0"]),
     case("A block is at most as long as the chunk in each dimension.", "record b", |record| set8(record, 104, 5), "array b",
         Corrupt, &["block length of 5"]),
-    case("In the raw layout chunks are cut along the first dimension only, and the block shape is the chunk shape.",
+    case("In the raw layout chunks are cut along the first dimension only: in the others the chunk is at least as long as the array. \
+        The block shape is then the chunk shape",
         "record group/raw", |record| { set8(record, 96, 2); set8(record, 112, 2) }, "array group/raw", Corrupt, &["raw"]),
-    case("In the raw layout chunks are cut along the first dimension only, and the block shape is the chunk shape.",
+    case("In the raw layout chunks are cut along the first dimension only: in the others the chunk is at least as long as the array. \
+        The block shape is then the chunk shape",
         "record group/raw", |record| set8(record, 104, 2), "array group/raw", Corrupt, &["raw"]),
     case("key bits: the dimension of each, bit 0 first", "record b", |record| record[121] = 2, "array b", Corrupt,
         &["key bit of dimension 2"]),
@@ -540,7 +575,7 @@ const INDEXES: &[Case] = &[
     case("the entries that are there, in ascending order of j", "b index", |page| page[32] = 0x3F, "array b", Corrupt,
         &["bitmap"]),
     case("the entries that are there, in ascending order of j", "b index", |page| page.push(0), "array b", Corrupt, &["bitmap"]),
-    case("bitmap: bit j set if there is an entry for j", "b index", |page| page[40..80].fill(0), "array b", Corrupt,
+    case("An entry is never null.", "b index", |page| page[40..80].fill(0), "array b", Corrupt,
         &["entry for nothing", "chunk [0, 0]"]),
     case(ENTRIES, "b chunk 0 pointer", |it| it[36] = RAW_TABLE, "array b", Corrupt, CHUNK_00),
     case(ENTRIES, "raw chunk 0 pointer", |it| it[36] = CHUNK, "array group/raw", Corrupt, &["chunk [0, 0]"]),
@@ -615,25 +650,25 @@ fn chunk_frames_that_break_a_rule_are_rejected() {
 
 // Section 12.2. Chunk 1 of `b` is zstd, 2 planes, 3 delta; the first block of each has 24 bytes of items.
 
-const EXACT: &str = "It must decode to exactly the length that is due.";
-const ONE_FRAME: &str = "2 | zstd | a zstd frame of the block's bytes";
+const EXACT: &str = "decode to exactly the length that is due";
+const ONE_FRAME: &str = "It must be one frame, not a skippable one, with nothing behind it";
 
 fn coding(head: &mut [u8], block: usize, id: u8) {
     head[48 + 16 * block + 7] = id;
 }
 
 const BLOCKS: &[Case] = &[
-    case("| pointer kind, coding, stream kind | refuses what is behind it |", "b chunk 0", |head| coding(head, 0, 5), "array b",
+    case("| pointer kind, coding, stream kind | rejects what is behind it |", "b chunk 0", |head| coding(head, 0, 5), "array b",
         Corrupt, &["coding 5", "chunk [0, 0]", "block 0"]),
-    case("| pointer kind, coding, stream kind | refuses what is behind it |", "b chunk 0", |head| coding(head, 3, 255),
+    case("| pointer kind, coding, stream kind | rejects what is behind it |", "b chunk 0", |head| coding(head, 3, 255),
         "array b", Corrupt, &["coding 255", "block 3"]),
-    case("0 | raw | the block's bytes, items in C order", "b chunk 0 block 0", |bytes| bytes.push(0), "array b", Corrupt,
+    case("0 | raw | the block's bytes, items in C order, exactly", "b chunk 0 block 0", |bytes| bytes.push(0), "array b", Corrupt,
         &["25 stored bytes", "block 0"]),
-    case("0 | raw | the block's bytes, items in C order", "b chunk 0 block 1", |bytes| { bytes.pop(); }, "array b", Corrupt,
+    case("0 | raw | the block's bytes, items in C order, exactly", "b chunk 0 block 1", |bytes| { bytes.pop(); }, "array b", Corrupt,
         &["7 stored bytes", "block 1"]),
-    case("1 | constant | one item, which the block repeats", "const edge block 0", |bytes| bytes.push(0), "array const", Corrupt,
+    case("1 | constant | one item, exactly, which the block repeats", "const edge block 0", |bytes| bytes.push(0), "array const", Corrupt,
         &["3 stored bytes", "chunk [2]", "block 0"]),
-    case("1 | constant | one item, which the block repeats", "one chunk block 0", |bytes| bytes.clear(), "array one", Corrupt,
+    case("1 | constant | one item, exactly, which the block repeats", "one chunk block 0", |bytes| bytes.clear(), "array one", Corrupt,
         &["0 stored bytes", "chunk []", "block 0"]),
     case(EXACT, "b chunk 1 block 0", |frame| *frame = zstd_stored(&[0; 23]), "array b", Corrupt,
         &["23 bytes instead of 24", "chunk [0, 1]"]),
@@ -642,6 +677,8 @@ const BLOCKS: &[Case] = &[
     case(EXACT, "b chunk 1 block 0", Vec::clear, "array b", Corrupt, &["zstd", "block 0"]),
     case(ONE_FRAME, "b chunk 1 block 0", |frame| frame[0] = 0, "array b", Corrupt, &["zstd", "block 0"]),
     case(ONE_FRAME, "b chunk 1 block 0", |frame| { frame.pop(); }, "array b", Corrupt, &["zstd"]),
+    case(ONE_FRAME, "b chunk 1 block 0", |frame| *frame = [0x50, 0x2A, 0x4D, 0x18, 24, 0, 0, 0].iter().copied().chain([0; 24])
+        .collect(), "array b", Corrupt, &["zstd"]),
     case(ONE_FRAME, "b chunk 1 block 0", |frame| frame.push(0), "array b", Corrupt, &["zstd"]),
     case(ONE_FRAME, "b chunk 1 block 0", |frame| *frame = [zstd_stored(&[1; 12]), zstd_stored(&[2; 12])].concat(), "array b",
         Corrupt, &["zstd"]),
@@ -670,10 +707,10 @@ const BLOCKS: &[Case] = &[
         |bytes| { bytes.pop(); }, "array b", Corrupt, &["past the end", "block 0"]),
     case("The lengths of the streams add up to what is stored after the directory.", "b chunk 2 block 0",
         |bytes| bytes[0..4].copy_from_slice(&(2u32 << 30 | 0x3FFF_FFFF).to_le_bytes()), "array b", Corrupt, &["past the end"]),
-    case("The word must divide the itemsize.", "b chunk 2", |head| head[18] = 3, "array b", Corrupt,
+    case("For the codings 3 and 4 the word must divide the itemsize", "b chunk 2", |head| head[18] = 3, "array b", Corrupt,
         &["words of 3 bytes", "chunk [1, 0]"]),
-    case("The word must divide the itemsize.", "b chunk 2", |head| head[18] = 0, "array b", Corrupt, &["words of 0 bytes"]),
-    case("The word must divide the itemsize.", "b chunk 3", |head| head[18] = 8, "array b", Corrupt, &["words of 8 bytes"]),
+    case("For the codings 3 and 4 the word must divide the itemsize", "b chunk 2", |head| head[18] = 0, "array b", Corrupt, &["words of 0 bytes"]),
+    case("For the codings 3 and 4 the word must divide the itemsize", "b chunk 3", |head| head[18] = 8, "array b", Corrupt, &["words of 8 bytes"]),
     case("In coding 4, word is 1, 2, 4 or 8 and stride at least 1.", "b chunk 3", |head| set4(head, 20, 0), "array b", Corrupt,
         &["stride 0", "chunk [1, 1]"]),
     case("In coding 4, word is 1, 2, 4 or 8 and stride at least 1.", "wide chunk", |head| {

@@ -23,7 +23,8 @@ pub(crate) const TREE_PAGE_TARGET: usize = 4096;
 pub(crate) const MAX_INLINE_VALUE: usize = 1024;
 const MAX_KEY_LEN: usize = 1040;
 const MAX_LEVEL: u8 = 32;
-const BLOB_BIT: u32 = 1 << 31;
+/// Stands in place of the length of a value that is in a blob.
+const IN_BLOB: u32 = 1 << 31;
 #[cfg(feature = "write")]
 const CELLS_AT: usize = FRAME_HEADER_LEN + 8;
 
@@ -116,10 +117,10 @@ fn parse_cell<'a>(fields: &mut Fields<'a>, level: u8, bounds: Bounds) -> Result<
         return Ok((key, TreeCell::Child(frame_pointer(fields, Kind::Tree, bounds)?)));
     }
     let len = fields.u32()?;
-    let cell = if len & BLOB_BIT != 0 {
-        TreeCell::Blob(frame_pointer(fields, Kind::Blob, bounds)?)
-    } else {
-        TreeCell::Inline(fields.bytes(len as usize)?)
+    let cell = match len {
+        IN_BLOB => TreeCell::Blob(frame_pointer(fields, Kind::Blob, bounds)?),
+        IN_BLOB.. => return Err(Damage::new(format!("a value of {len} bytes"))),
+        _ => TreeCell::Inline(fields.bytes(len as usize)?),
     };
     Ok((key, cell))
 }
@@ -145,7 +146,7 @@ pub(crate) fn encode_tree_page<'a>(level: u8, cells: impl Iterator<Item = (&'a [
                 body.extend_from_slice(value);
             }
             TreeCell::Blob(pointer) => {
-                body.extend_from_slice(&BLOB_BIT.to_le_bytes());
+                body.extend_from_slice(&IN_BLOB.to_le_bytes());
                 body.extend_from_slice(&pointer.encode());
             }
             TreeCell::Child(pointer) => body.extend_from_slice(&pointer.encode()),
