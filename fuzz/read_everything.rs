@@ -7,11 +7,11 @@ use brickmap::{Array, Axis, Element, EntryKind, OpenOptions, Ragged, Selection, 
 use std::mem::MaybeUninit;
 
 /// Bytes of one result, about: selections are cut down to it, since a small file can describe a large array.
-const RESULT_BYTES: u64 = 128 << 10;
+const RESULT_BYTES: u64 = 32 << 10;
 /// Bytes of all results of one store, about.
-const ALL_BYTES: u64 = 8 << 20;
+const ALL_BYTES: u64 = 1 << 20;
 /// Items of one result: each may be in a chunk of its own.
-const RESULT_ITEMS: u64 = 4096;
+const RESULT_ITEMS: u64 = 1024;
 
 /// Opens a store of these bytes with and without a cache of blocks, and reads both.
 pub(crate) fn read_everything(bytes: &[u8]) {
