@@ -166,6 +166,30 @@ impl Error {
     }
 }
 
+/// Why some bytes of a file cannot be used, as [`Damage`] or because a later version wrote them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Damaged(Damage),
+    /// Says what is not known.
+    Unsupported(String),
+}
+
+impl From<Damage> for Refusal {
+    fn from(damage: Damage) -> Self {
+        Refusal::Damaged(damage)
+    }
+}
+
+impl Refusal {
+    /// Adds where it is.
+    pub(crate) fn at(self, place: Place) -> Error {
+        match self {
+            Refusal::Damaged(damage) => damage.at(place),
+            Refusal::Unsupported(what) => Error::Unsupported { what: format!("{what}, of a later version ({place})") },
+        }
+    }
+}
+
 /// What is wrong with some bytes of a file, said by a layer that does not know which file they come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) String);

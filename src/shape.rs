@@ -19,7 +19,7 @@ pub const MAX_LEN: u64 = i64::MAX as u64;
 pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 24;
 
 /// The largest number of blocks in a chunk.
-pub(crate) const MAX_BLOCKS_PER_CHUNK: u64 = 1 << 28;
+pub(crate) const MAX_BLOCKS_PER_CHUNK: u64 = 1 << 27;
 
 /// The largest number of bits that number the chunks of an array.
 pub(crate) const MAX_KEY_BITS: u32 = 64;
@@ -358,13 +358,13 @@ mod tests {
         ok(4, &[], &[], &[]);
         ok(4, &[0], &[1], &[1]);
         ok(4, &[10], &[100], &[7]);
-        ok(1, &[MAX_LEN], &[1 << 52], &[1 << 24]);
+        ok(1, &[MAX_LEN], &[1 << 51], &[1 << 24]);
         ok(7, &[MAX_LEN / 7], &[1 << 30], &[1 << 20]);
         ok(1 << 24, &[3], &[2], &[1]);
         ok(1, &[3; 32], &[1; 32], &[1; 32]);
         ok(8, &[0, MAX_LEN], &[1, 1], &[1, 1]);
         ok(8, &[0, 1 << 40, 1 << 40], &[1, 1 << 10, 1 << 10], &[1, 1, 1 << 10]);
-        ok(1, &[1 << 40], &[1 << 28], &[1]);
+        ok(1, &[1 << 40], &[1 << 27], &[1]);
     }
 
     #[test]
@@ -390,7 +390,7 @@ mod tests {
         too_large(validate_shapes(4, &[9, 9], &[1 << 16; 2], Some(&[1 << 16; 2])), "a block of shape");
         too_large(validate_shapes(1, &[9], &[MAX_LEN + 1], Some(&[1])), "a chunk of shape");
         too_large(validate_shapes(4, &[9, 9], &[1 << 31; 2], Some(&[1 << 10; 2])), "a chunk of shape");
-        too_large(validate_shapes(1, &[1 << 40], &[(1 << 28) + 1], Some(&[1])), "blocks of shape");
+        too_large(validate_shapes(1, &[1 << 40], &[(1 << 27) + 1], Some(&[1])), "blocks of shape");
         let mut shape = [3; 32];
         shape[7] = 5;
         too_large(validate_shapes(1, &shape, &[1; 32], Some(&[1; 32])), "takes 65 bits");

@@ -4,13 +4,14 @@ use crate::array::Ragged;
 use crate::codec::{Coding, Filter, with_decoder};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, root_offset, twin,
+    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
+    root_offset, twin,
 };
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
 use crate::selection::Selection;
 use crate::shape::{self, Dims};
-use crate::store::{EntryKind, Frames, Snapshot, Store, index, tree};
+use crate::store::{EntryKind, Frames, Snapshot, Store, index, path, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -173,11 +174,18 @@ impl<'a> Walk<'a> {
                     }
                 }
                 tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, value, blob } => {
-                    if let Some(blob) = blob {
-                        self.use_pointer(&blob, "a blob of the catalog");
+                tree::Met::Entry { key, cell } => {
+                    // What is met twice is left out, so that a file cannot make more of a value than it holds.
+                    let new = match cell {
+                        TreeCell::Blob(blob) => self.use_pointer(blob, "a blob of the catalog"),
+                        _ => true,
+                    };
+                    if new {
+                        match tree::value(self.frames(), cell) {
+                            Ok(value) => entries.push((key.to_vec(), value)),
+                            Err(error) => self.lost(error, None, None),
+                        }
                     }
-                    entries.push((key.to_vec(), value));
                 }
             }
             ControlFlow::Continue(())
@@ -197,13 +205,12 @@ impl<'a> Walk<'a> {
         groups: &mut HashSet<String>,
         named: &mut HashSet<String>,
     ) -> Result<()> {
-        let (path, attributes) = match key.strip_suffix(b"\0") {
-            Some(path) => (path, true),
-            None => (key, false),
-        };
-        let Ok(path) = std::str::from_utf8(path) else {
-            self.find(self.place(), format!("a name that is not UTF-8: {}", String::from_utf8_lossy(path)));
-            return Ok(());
+        let (path, attributes) = match path::of_key(key) {
+            Ok(named) => named,
+            Err(Damage(what)) => {
+                self.find(self.place(), what);
+                return Ok(());
+            }
         };
         let place = Place { array: Some(path.to_owned()), ..self.place() };
         if attributes {
@@ -225,7 +232,7 @@ impl<'a> Walk<'a> {
                 groups.insert(path.to_owned());
                 self.report.groups += 1;
             }
-            Ok(Record::Unknown(kind)) => self.find(place, format!("a record of kind {kind}, of a later version")),
+            Ok(Record::Unknown(what)) => self.find(place, format!("{what}, of a later version")),
             Ok(Record::Array(record)) => {
                 self.report.arrays += 1;
                 self.array(path, &record)?;
@@ -280,13 +287,12 @@ impl<'a> Walk<'a> {
     /// One chunk; returns its stored bytes.
     fn chunk(&mut self, path: &str, record: &ArrayRecord, chunk: &Dims, entry: &Pointer) -> Result<u64> {
         let (frames, limit) = (self.frames(), record.chunk_limit(chunk));
-        let Pointer::Frame { kind, extent, .. } = *entry else {
-            if limit != record.chunks {
-                let place = Place { array: Some(path.to_owned()), chunk: Some(chunk.to_vec()), ..self.place() };
-                self.find(place, "a constant for a chunk that the array's edge cuts".into());
-            }
+        if let Err(Damage(what)) = record.check_entry(entry, &limit) {
+            let place = Place { array: Some(path.to_owned()), chunk: Some(chunk.to_vec()), ..self.place() };
+            self.find(place, what);
             return Ok(0);
-        };
+        }
+        let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(0) };
         if !self.use_extent(extent, &format!("a {} of '{path}'", kind.name())) {
             return Ok(extent.len);
         }
@@ -446,7 +452,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, value, .. } => match free_extent(key, &value, frames, root.generation) {
+                tree::Met::Entry { key, cell } => match free_extent(key, cell, frames, root.generation) {
                     Ok(extent) => {
                         self.report.free_bytes += extent.padded_len();
                         self.use_extent(extent, "free space");
@@ -491,24 +497,25 @@ impl<'a> Walk<'a> {
 
 fn check_block(frames: &Frames, record: &ArrayRecord, header: &ChunkHeader<'_>, number: u64) -> Result<()> {
     let here = |damage: Damage| frames.damage(damage, None);
-    let entry = header.block(number).map_err(here)?;
-    let here = |damage: Damage| frames.damage(damage, Some(entry.extent.offset));
-    let mut buf = Vec::new();
-    let stored = frames.summed(entry.extent, entry.checksum, &mut buf)?;
     let at = shape::coordinates(number, &header.block_grid).unwrap_or_default();
     let corner: Dims = at.iter().zip(&record.blocks).map(|(at, len)| at * len).collect();
     let items = shape::product(&shape::clip(&corner, &record.blocks, &header.valid)).unwrap_or(u64::MAX);
-    let count = saturating_usize(items);
+    let (count, itemsize) = (saturating_usize(items), record.dtype.itemsize());
+    let entry = header.block(number, items.saturating_mul(itemsize as u64)).map_err(here)?;
+    let here = |damage: Damage| frames.damage(damage, Some(entry.extent.offset));
+    let mut buf = Vec::new();
+    let stored = frames.summed(entry.extent, entry.checksum, &mut buf)?;
     let coding = Coding::from_id(entry.coding).map_err(here)?;
     let filter = Filter { coding, word: header.word, stride: header.stride };
     with_decoder(|decoder| {
-        decoder.open(stored, coding, filter, record.dtype.itemsize(), count, 0..count).map(|_| ()).map_err(here)
+        decoder.open(stored, coding, filter, itemsize, count, 0..count).map(|_| ()).map_err(here)
     })
 }
 
 /// The extent of an entry of the free-space tree.
-fn free_extent(key: &[u8], value: &[u8], frames: &Frames, generation: u64) -> Result<Extent, Damage> {
+fn free_extent(key: &[u8], cell: &TreeCell<'_>, frames: &Frames, generation: u64) -> Result<Extent, Damage> {
     let wrong = || Damage::new("an entry of the free-space tree that is not one");
+    let TreeCell::Inline(value) = *cell else { return Err(wrong()) };
     let offset = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
     let numbers: &[u8; 24] = value.try_into().map_err(|_| wrong())?;
     let number = |at: usize| numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));

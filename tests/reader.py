@@ -380,7 +380,7 @@ class Array:
              "array record: length")
         # Items move as opaque bytes, so that no bit of them can change.
         self.item = np.dtype(f"V{self.dtype.itemsize}")
-        self.fill = np.frombuffer(self.fill_bytes, self.dtype)[0]
+        self.fill = np.frombuffer(self.fill_bytes, self.dtype).reshape(())
         self.raw = layout == 1
         self.check_shapes()
 

@@ -1,6 +1,6 @@
 //! Where a read puts its items: the only place that writes through raw pointers.
 
-use crate::codec::OpenBlock;
+use crate::codec::{OpenBlock, Stores};
 use crate::error::{Error, Result};
 use crate::num::saturating_usize;
 use crate::selection::Part;
@@ -8,6 +8,9 @@ use crate::shape::{self, Dims};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+
+/// Results of at least this many bytes are written past the caches: they would not fit them.
+const STREAM_FROM: u64 = 32 << 20;
 
 /// Memory for the items of a selection: for each dimension of the array, how many there are and how far apart they stand.
 ///
@@ -19,6 +22,7 @@ pub(crate) struct Destination<'a> {
     /// Bytes.
     strides: SmallVec<[isize; 4]>,
     itemsize: usize,
+    stores: Stores,
     memory: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
@@ -55,9 +59,9 @@ impl<'a> Destination<'a> {
             let (mut low, mut high) = (offset as i128, offset as i128 + itemsize as i128);
             let mut axes: SmallVec<[(u128, u64); 4]> = SmallVec::new();
             for (&len, &stride) in shape.iter().zip(strides) {
-                let reach = i128::from(len - 1) * stride as i128;
-                low += reach.min(0);
-                high += reach.max(0);
+                let reach = i128::from(len - 1).saturating_mul(stride as i128);
+                low = low.saturating_add(reach.min(0));
+                high = high.saturating_add(reach.max(0));
                 if len > 1 {
                     axes.push(((stride as i128).unsigned_abs(), len));
                 }
@@ -78,7 +82,9 @@ impl<'a> Destination<'a> {
             }
         }
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_add(offset);
-        Ok(Destination { start, shape: shape.into(), strides: strides.into(), itemsize, memory: PhantomData })
+        let bytes = shape::product(shape).unwrap_or(u64::MAX).saturating_mul(itemsize as u64);
+        let stores = if bytes >= STREAM_FROM { Stores::Streaming } else { Stores::Cached };
+        Ok(Destination { start, shape: shape.into(), strides: strides.into(), itemsize, stores, memory: PhantomData })
     }
 
     /// Copies the items of a block that `parts` select. `origin` is the block's first item in the array, `block_shape`
@@ -113,6 +119,7 @@ impl<'a> Destination<'a> {
     ) {
         let Some((mut axes, first, at)) = self.axes(origin, block_shape, parts) else { return };
         let first = first.wrapping_sub(skip);
+        block.set_stores(self.stores);
         let (itemsize, mut row_len) = (self.itemsize, 1usize);
         // Dimensions that are contiguous both in the block and here are one run of items.
         while let Some(Axis { len, step, stride, list: None }) = axes.last()

@@ -73,9 +73,7 @@ impl Snapshot {
             Record::Ragged(_) => {
                 Err(Error::invalid(format!("'{path}' is a ragged array; read it with Snapshot::ragged")))
             }
-            Record::Unknown(kind) => {
-                Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") })
-            }
+            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
         }
     }
 }

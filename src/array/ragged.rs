@@ -108,9 +108,7 @@ impl Snapshot {
                 offsets: Array::new(self.clone(), path.to_owned(), record.offsets),
                 values: Array::new(self.clone(), path.to_owned(), record.values),
             }),
-            Record::Unknown(kind) => {
-                Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") })
-            }
+            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
             Record::Group | Record::Array(_) => Err(Error::invalid(format!("'{path}' is not a ragged array"))),
         }
     }
@@ -171,20 +169,27 @@ impl Ragged {
     /// As [`Array::read`]; [`Error::Corrupt`] also for offsets that are out of order.
     pub fn read_runs<T: Element>(&self, selection: &Selection) -> Result<RaggedItems<T>> {
         super::check_dtype::<T>(self.value_dtype(), self.values.path())?;
+        let selection = selection.resolve(&self.shape)?;
         let mut items = RaggedItems { values: Vec::new(), ends: Vec::new() };
-        self.for_each_run(selection, |run| self.read_run(run, &mut items))?;
+        items.ends.try_reserve_exact(saturating_usize(selection.len())).map_err(|_| Error::TooLarge {
+            what: format!("{} items; there is not that much memory", selection.len()),
+        })?;
+        self.for_each_run(&selection, |run| self.read_run(run, &mut items))?;
         Ok(items)
     }
 
     /// That the offsets of a selection are in order and inside the values.
     pub(crate) fn check_offsets(&self, selection: &Selection) -> Result<()> {
-        self.for_each_run(selection, |run| self.read_offsets(run).map(|_| ()))
+        self.for_each_run(&selection.resolve(&self.shape)?, |run| self.read_offsets(run).map(|_| ()))
     }
 
     /// Calls `visit` with the numbers of items that follow each other: one read of offsets and one of values.
-    fn for_each_run(&self, selection: &Selection, mut visit: impl FnMut(Range<u64>) -> Result<()>) -> Result<()> {
-        let selection = selection.resolve(&self.shape)?;
-        let mut wanted = numbers(&selection, &self.shape).peekable();
+    fn for_each_run(
+        &self,
+        selection: &ResolvedSelection,
+        mut visit: impl FnMut(Range<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut wanted = numbers(selection, &self.shape).peekable();
         while let Some(first) = wanted.next() {
             let mut after = first + 1;
             while wanted.next_if_eq(&after).is_some() {
@@ -215,6 +220,9 @@ impl Ragged {
         let (Some(&low), Some(&high)) = (offsets.first(), offsets.last()) else { return Ok(()) };
         let base = items.values.len();
         let mut values = self.values.read(&Selection::from(low..high))?;
+        items.values.try_reserve(values.len()).map_err(|_| Error::TooLarge {
+            what: format!("{} values; there is not that much memory", base + values.len()),
+        })?;
         if base == 0 { items.values = values } else { items.values.append(&mut values) }
         let ends = offsets[1..].iter().map(|offset| base + saturating_usize((offset - low).cast_unsigned()));
         items.ends.extend(ends);
@@ -232,12 +240,12 @@ impl Ragged {
 
 /// The numbers, in C order of the array, of the items of a selection, in C order of the selection.
 fn numbers<'a>(selection: &'a ResolvedSelection, shape: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
-    let indices: Vec<Vec<u64>> = selection.axes().iter().map(indices).collect();
+    let indices: Vec<Indices> = selection.axes().iter().map(Indices::of).collect();
     (0..selection.len()).map(move |n| {
         let (mut rest, mut number, mut items) = (n, 0, 1);
         for (indices, len) in indices.iter().zip(shape).rev() {
-            let count = indices.len() as u64;
-            number += indices[saturating_usize(rest % count)] * items;
+            let count = indices.len();
+            number += indices.at(rest % count) * items;
             rest /= count;
             items *= len;
         }
@@ -246,15 +254,34 @@ fn numbers<'a>(selection: &'a ResolvedSelection, shape: &'a [u64]) -> impl Itera
 }
 
 /// The indices along one dimension, in the order of their positions.
-fn indices(axis: &AxisSelection) -> Vec<u64> {
-    match axis {
-        AxisSelection::Range { start, step, len } => {
-            (0..*len).map(|n| start.wrapping_add_signed(step.wrapping_mul(n.cast_signed()))).collect()
+enum Indices {
+    Range { start: u64, step: i64, len: u64 },
+    List(Vec<u64>),
+}
+
+impl Indices {
+    fn of(axis: &AxisSelection) -> Indices {
+        match axis {
+            AxisSelection::Range { start, step, len } => Indices::Range { start: *start, step: *step, len: *len },
+            AxisSelection::List { sorted } => {
+                let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
+                by_position.sort_unstable();
+                Indices::List(by_position.into_iter().map(|(_, index)| index).collect())
+            }
         }
-        AxisSelection::List { sorted } => {
-            let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
-            by_position.sort_unstable();
-            by_position.into_iter().map(|(_, index)| index).collect()
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Indices::Range { len, .. } => *len,
+            Indices::List(indices) => indices.len() as u64,
+        }
+    }
+
+    fn at(&self, n: u64) -> u64 {
+        match self {
+            Indices::Range { start, step, .. } => start.wrapping_add_signed(step.wrapping_mul(n.cast_signed())),
+            Indices::List(indices) => indices[saturating_usize(n)],
         }
     }
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// as decoding them (benches/README.md, "Threads").
 const PARALLEL_FROM: u64 = 512 << 10;
 
-/// Chunks that are looked up before their blocks are decoded, so that the plan of a large read stays small.
-const CHUNKS_AT_ONCE: usize = 4096;
+/// Regions that are planned before their blocks are decoded, so that the plan of a large read stays small.
+const REGIONS_AT_ONCE: usize = 4096;
 
 /// An array, and how to reach it.
 pub(super) struct Reading<'a> {
@@ -130,11 +130,9 @@ impl<'a> Reading<'a> {
     /// Reads the items of `selection` into `destination`, all of them.
     pub(super) fn read(&self, selection: &ResolvedSelection, destination: &Destination<'_>) -> Result<()> {
         let mut regions: SmallVec<[Region<'a>; 1]> = SmallVec::new();
-        let mut chunks = 0;
         for_each_chunk(selection, &self.record.chunks, &mut |chunk| {
             self.plan(selection, chunk, &mut |region| regions.push(region))?;
-            chunks += 1;
-            if chunks % CHUNKS_AT_ONCE == 0 {
+            if regions.len() >= REGIONS_AT_ONCE {
                 self.run(selection, &regions, destination)?;
                 regions.clear();
             }
@@ -157,6 +155,16 @@ impl<'a> Reading<'a> {
         let fill = |origin: Dims, shape: Dims, item: &[u8]| {
             Region { chunk: chunk.into(), origin, shape, items: Items::Fill(item.into()), units: 1 }
         };
+        // What is not valid of a box at `origin`, as far as it is selected.
+        let fill_rest = |origin: &[u64], valid: &[u64], limit: &[u64], push: &mut dyn FnMut(Region<'a>)| {
+            for_each_rest(valid, limit, &mut |corner, shape| {
+                let origin = add(origin, &corner);
+                if parts_within(selection, &origin, &shape).is_some() {
+                    push(fill(origin, shape, &record.fill));
+                }
+            });
+        };
+        record.check_entry(&entry, &limit).map_err(|damage| here(self.frames.damage(damage, None)))?;
         let Pointer::Frame { kind, extent, .. } = entry else {
             let item = match &entry {
                 Pointer::Constant(item) => item.get(..record.dtype.itemsize()).unwrap_or(&record.fill),
@@ -199,16 +207,14 @@ impl<'a> Reading<'a> {
                     if header.valid[0] != piece.rows {
                         return Err(damaged(Damage::new("a piece whose rows are not those of its frame")));
                     }
-                    for_each_rest(&header.valid, &limit, &mut |corner, shape| {
-                        push(fill(add(&origin, &corner), shape, &record.fill));
-                    });
+                    fill_rest(&origin, &header.valid, &limit, push);
                     push_blocks(record, selection, chunk, &origin, header, push);
                 }
                 valid
             }
             _ => return Err(damaged(Damage::new("an index entry of the wrong kind"))),
         };
-        for_each_rest(&valid, &limit, &mut |corner, shape| push(fill(add(&origin, &corner), shape, &record.fill)));
+        fill_rest(&origin, &valid, &limit, push);
         Ok(())
     }
 
@@ -304,15 +310,18 @@ impl<'a> Reading<'a> {
         let block_shape = shape::clip(&corner, &self.record.blocks, &header.valid);
         let origin = add(&region.origin, &corner);
         let Some(parts) = parts_within(selection, &origin, &block_shape) else { return Ok(()) };
-        let count = saturating_usize(shape::product(&block_shape).unwrap_or(u64::MAX));
-        let itemsize = self.record.dtype.itemsize();
-        let entry = header.block(number).map_err(|damage| self.frames.damage(damage, None))?;
+        let items = shape::product(&block_shape).unwrap_or(u64::MAX);
+        let (count, itemsize) = (saturating_usize(items), self.record.dtype.itemsize());
+        let bytes = items.saturating_mul(itemsize as u64);
+        let entry = header.block(number, bytes).map_err(|damage| self.frames.damage(damage, None))?;
         let here = |damage: Damage| self.frames.damage(damage, Some(entry.extent.offset));
         let receive = |block: &mut OpenBlock<'_>| {
             // SAFETY: as for `fill` in `unit`.
             unsafe { destination.receive(block, &origin, &block_shape, &parts) };
         };
-        let key = BlockKey { offset: entry.extent.offset, checksum: entry.checksum };
+        let coding = Coding::from_id(entry.coding).map_err(here)?;
+        let filter = Filter { coding, word: header.word, stride: header.stride };
+        let key = BlockKey { offset: entry.extent.offset, checksum: entry.checksum, filter, bytes };
         let known = if cached { self.shared.cache.get(key) } else { Lookup::Miss };
         if let Lookup::Hit(items) = &known {
             return with_decoder(|decoder| {
@@ -323,8 +332,6 @@ impl<'a> Reading<'a> {
         }
         let keep = matches!(known, Lookup::Seen);
         let needed = if keep { 0..count } else { span(&origin, &block_shape, &parts) };
-        let coding = Coding::from_id(entry.coding).map_err(here)?;
-        let filter = Filter { coding, word: header.word, stride: header.stride };
         with_buffer(|buf| {
             let stored = self.frames.summed(entry.extent, entry.checksum, buf)?;
             with_decoder(|decoder| {
@@ -339,7 +346,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds what is known of the place to an error.
-    fn locate(&self, mut error: Error, chunk: &[u64], block: Option<u64>) -> Error {
+    pub(super) fn locate(&self, mut error: Error, chunk: &[u64], block: Option<u64>) -> Error {
         if let Error::Corrupt { place, .. } = &mut error {
             place.array.get_or_insert_with(|| self.path.to_owned());
             place.chunk.get_or_insert_with(|| chunk.to_vec());

@@ -77,6 +77,17 @@ impl ArraySpec {
         self
     }
 
+    /// The chunk and the block shape that the array will have: those that were given, the others by default. Writes of
+    /// whole chunks are the cheapest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::create_array`](crate::Writer::create_array), the name aside.
+    pub fn resolved_shapes(&self) -> Result<(Vec<u64>, Vec<u64>)> {
+        let record = self.record()?;
+        Ok((record.chunks.to_vec(), record.blocks.to_vec()))
+    }
+
     /// The record of the new array.
     pub(super) fn record(&self) -> Result<ArrayRecord> {
         self.dtype.check()?;

@@ -69,3 +69,17 @@ impl<'a, T: Element> StridedMut<'a, T> {
 fn byte_offset<T>(items: usize) -> Result<usize> {
     items.checked_mul(size_of::<T>()).ok_or_else(|| Error::invalid(format!("an offset of {items} items")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strides_that_reach_past_all_memory_are_refused() {
+        for (shape, strides) in [([u64::MAX; 5], [isize::MAX; 5]), ([1 << 62; 5], [isize::MIN; 5])] {
+            let mut memory = [0u8];
+            let destination = StridedMut::new(&mut memory, 0, &shape, &strides);
+            assert!(matches!(destination, Err(Error::InvalidArgument { .. })));
+        }
+    }
+}

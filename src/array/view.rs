@@ -84,27 +84,33 @@ impl Array {
         let frames = self.snapshot.frames();
         let broken = |what: String| Error::InvalidState { what: format!("array '{}': {what}", self.path) };
         let itemsize = record.dtype.itemsize() as u64;
-        let chunk_bytes = shape::product(&record.chunks).unwrap_or(u64::MAX).saturating_mul(itemsize);
+        // Chunks may be longer than the array in the other dimensions.
+        let row = shape::product(record.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
+        let rows = record.chunks.first().copied().unwrap_or(1);
+        let chunk_bytes = rows.saturating_mul(row).saturating_mul(itemsize);
         let mut run: Option<Extent> = None;
         for chunk in first / chunk_bytes..=(first + len - 1) / chunk_bytes {
             let mut coordinates = shape::Dims::from_elem(0, record.shape.len());
             if let Some(along) = coordinates.first_mut() {
                 *along = chunk;
             }
-            let entry = self.index.entry(frames, record.key(&coordinates))?;
+            let here = |error| self.reading().locate(error, &coordinates, None);
+            let entry = self.index.entry(frames, record.key(&coordinates)).map_err(here)?;
             let limit = record.chunk_limit(&coordinates);
+            record.check_entry(&entry, &limit).map_err(|damage| here(frames.damage(damage, None)))?;
             let Pointer::Frame { kind: Kind::RawTable, extent, .. } = entry else {
                 return Err(broken(format!("chunk {chunk} was never written, so that there is nothing to view; use read")));
             };
-            let table = RawTable::parse(frames.checked_cow(&entry)?, frames.bounds(), &limit, record.dtype.itemsize())
-                .map_err(|damage| frames.damage(damage, Some(extent.offset)))?;
+            let frame = frames.checked_cow(&entry).map_err(here)?;
+            let table = RawTable::parse(frame, frames.bounds(), &limit, record.dtype.itemsize())
+                .map_err(|damage| here(frames.damage(damage, Some(extent.offset))))?;
             if table.valid != limit {
                 return Err(broken(format!("chunk {chunk} was written only in part; use read")));
             }
             let start = chunk * chunk_bytes;
             let (low, high) = (first.max(start) - start, (first + len - start).min(table.payload.len));
             if check {
-                check_spans(self, &table, low, high)?;
+                check_spans(self, &table, low, high).map_err(here)?;
             }
             let part = Extent { offset: table.payload.offset + low, len: high - low };
             run = match run {

@@ -526,13 +526,14 @@ fn profile_of(record: &ArrayRecord) -> Profile {
     }
 }
 
-/// The filter that the array's record asks for.
+/// The filter that the array's record asks for. A record may ask for what cannot be (SPEC.md §9): then zstd will do.
 fn asked_filter(record: &ArrayRecord) -> Filter {
-    match Coding::from_id(record.coding) {
+    let filter = match Coding::from_id(record.coding) {
         Ok(Coding::Planes) => Filter::planes(record.word),
         Ok(Coding::Delta) => Filter::delta(record.word, record.stride),
         _ => Filter::ZSTD,
-    }
+    };
+    if filter.fits(record.dtype.itemsize()) { filter } else { Filter::ZSTD }
 }
 
 /// Tries the codings on some blocks of a chunk.
@@ -547,7 +548,8 @@ fn choose_filter(
     let taken = count.min(SAMPLES);
     for n in 0..taken {
         let mut bytes = Vec::new();
-        // Spread over the chunk: with three, a sixth, a half and five sixths in.
+        // Spread over the chunk, the one in the middle first: with three, at a half, a sixth and five sixths.
+        let n = (n + taken / 2) % taken;
         block((2 * n + 1) * count / (2 * taken), &mut bytes)?;
         samples.push(bytes);
     }

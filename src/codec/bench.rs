@@ -144,11 +144,6 @@ impl Block {
         with_decoder(|decoder| self.decode_with(decoder, items));
     }
 
-    /// Decodes into `items` with the loops that every processor can run.
-    pub fn decode_portably(&self, items: &mut [u8]) {
-        self.decode_with(&mut Decoder::with_isa(Isa::Generic), items);
-    }
-
     fn decode_with(&self, decoder: &mut Decoder, items: &mut [u8]) {
         assert_eq!(items.len(), self.size());
         let mut block = decoder
@@ -215,6 +210,22 @@ impl Block {
     }
 }
 
+/// Decodes with the loops that every processor can run.
+pub struct Portable(Decoder);
+
+impl Portable {
+    /// With scratch memory that it keeps from block to block.
+    #[allow(clippy::new_without_default, reason = "made once, by the bench")]
+    pub fn new() -> Self {
+        Portable(Decoder::with_isa(Isa::Generic))
+    }
+
+    /// Decodes into `items`.
+    pub fn decode(&mut self, block: &Block, items: &mut [u8]) {
+        block.decode_with(&mut self.0, items);
+    }
+}
+
 /// What the cost of a zstd frame of these bytes is made of; [`WORK`] names the parts.
 pub fn work(frame: &[u8], bytes: &[u8]) -> [f64; WORK.len()] {
     let Work { blocks, codes, tables, literals, sequences, close, bytes } = Work::of(frame, bytes);
@@ -231,5 +242,5 @@ pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {
     let planes: Vec<Plane<'_>> = planes.chunks_exact(n).map(Plane::Bytes).collect();
     let rows = Rows { first: 0, len: n, rows: 1, step: 0 };
     // SAFETY: each plane has `n` bytes and there is room for as many words.
-    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0) };
+    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0, kernel::Stores::Cached) };
 }

@@ -1,7 +1,7 @@
 //! An opened block and the copies out of it.
 
 use super::decode::room;
-use super::kernel::{self, Isa, Plane, Rows};
+use super::kernel::{self, Isa, Stores, Plane, Rows};
 use super::planes::Planes;
 
 /// Where the items of an open block come from.
@@ -23,12 +23,18 @@ pub(crate) struct OpenBlock<'a> {
     /// Items that can be copied out.
     count: usize,
     isa: Isa,
+    stores: Stores,
 }
 
 impl<'a> OpenBlock<'a> {
     /// A block of which the first `count` items can be copied. `source` has at least these.
     pub(super) fn new(source: Source<'a>, itemsize: usize, count: usize, isa: Isa) -> Self {
-        OpenBlock { source, itemsize, count, isa }
+        OpenBlock { source, itemsize, count, isa, stores: Stores::Cached }
+    }
+
+    /// How [`copy_rows`](Self::copy_rows) writes from here on.
+    pub(crate) fn set_stores(&mut self, stores: Stores) {
+        self.stores = stores;
     }
 
     /// Copies `rows` runs of `row_len` items: run `r` starts at item `first + r * row_step` and goes, without gaps,
@@ -71,7 +77,7 @@ impl<'a> OpenBlock<'a> {
             unsafe { kernel::undo_differences(self.isa, planes, *stride, words, dst) };
             return;
         }
-        let isa = self.isa;
+        let (isa, stores) = (self.isa, self.stores);
         match self.settled() {
             // SAFETY: the runs lie within the block's items by the assertion above, and the caller vouches for the
             // destination.
@@ -88,7 +94,7 @@ impl<'a> OpenBlock<'a> {
             Settled::Planes(planes) => unsafe {
                 let words = size / planes.len();
                 let rows = Rows { first: first * words, len: row_len * words, rows, step: row_step * words };
-                kernel::interleave(isa, planes, rows, dst, dst_row_stride);
+                kernel::interleave(isa, planes, rows, dst, dst_row_stride, stores);
             },
         }
     }

@@ -142,8 +142,8 @@ pub(super) const RAW_BYTE: f64 = 0.045;
 /// How many bytes are in stretches that repeat with a period of 17 to 31 bytes and none below.
 ///
 /// zstd copies a match 16 bytes at a time. If they come from 20 bytes before, a part of them is in one store and a part
-/// in another that are both still under way, and the processor waits: 2.7 GB/s, where matches from nearer or farther come
-/// at 15 GB/s. Cells of a regular mesh make such planes.
+/// in another, both still under way, which is presumably why such planes decode at 2.7 GB/s and others that repeat at 15
+/// GB/s and more. The cells of a regular mesh make them.
 fn close_repeats(bytes: &[u8]) -> u32 {
     /// Bytes that are looked at together.
     const STRETCH: usize = 128;
@@ -157,12 +157,14 @@ fn close_repeats(bytes: &[u8]) -> u32 {
 
 /// Nanoseconds to write one item byte when a block is copied out whole, zstd and reading raw streams aside.
 fn byte_time(coding: Coding, filter: Filter) -> f64 {
-    match (coding, filter.word) {
-        (Coding::Raw | Coding::Constant | Coding::Zstd, _) => 0.03,
-        (Coding::Planes, 1..=4) => 0.025,
-        (Coding::Planes, 5..=8) => 0.035,
-        (Coding::Planes, _) => 0.25,
-        (Coding::Delta, _) => 0.055,
+    match (coding, filter.word, filter.stride) {
+        (Coding::Raw | Coding::Constant | Coding::Zstd, ..) => 0.03,
+        (Coding::Planes, 1..=4, _) => 0.045,
+        (Coding::Planes, 5..=8, _) => 0.035,
+        (Coding::Planes, ..) => 0.25,
+        (Coding::Delta, 1..=4, 1..=16) => 0.08,
+        (Coding::Delta, 1..=4, _) => 0.06,
+        (Coding::Delta, ..) => 0.055,
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) use choose::choose;
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
 pub(crate) use decode::with_decoder;
+pub(crate) use kernel::Stores;
 #[cfg(feature = "write")]
 pub(crate) use encode::{Encoder, with_encoder};
 

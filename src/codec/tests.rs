@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::decode::Decoder;
 use super::kernel::Isa;
 use super::*;
 

@@ -49,6 +49,11 @@ impl Dtype {
         out.extend_from_slice(descr.as_bytes());
     }
 
+    /// Whether a class number is one that [`decode`](Self::decode) knows, or of a later version.
+    pub(crate) fn knows_class(class: u8) -> bool {
+        matches!(class, 1..=10)
+    }
+
     /// Reads what [`encode`](Self::encode) wrote. The record is exactly `bytes`.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Dtype, Damage> {
         let Some((header, descr)) = bytes.split_first_chunk::<HEADER_LEN>() else {

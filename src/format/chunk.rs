@@ -22,6 +22,9 @@ use std::borrow::Cow;
 /// One checksum of a raw table covers this many bytes.
 pub(crate) const RAW_SPAN: u64 = 65536;
 
+/// The stored bytes of a block may be this much more than its items.
+const STORED_EXCESS: u64 = 65536;
+
 const END_BITS: u32 = 56;
 const TABLE_ENTRY_LEN: usize = 16;
 
@@ -91,12 +94,15 @@ impl<'a> ChunkHeader<'a> {
         ((self.head.len() - self.table_at) / TABLE_ENTRY_LEN) as u64
     }
 
-    /// The entry of block `n`, counted in C order.
-    pub(crate) fn block(&self, n: u64) -> Result<BlockEntry, Damage> {
+    /// The entry of block `n`, counted in C order, which has `bytes` bytes of items.
+    pub(crate) fn block(&self, n: u64, bytes: u64) -> Result<BlockEntry, Damage> {
         let start = if n == 0 { 0 } else { self.end(n - 1)? };
         let end = self.end(n)?;
         if start > end || end > self.payload_len {
             return Err(Damage::new("a chunk frame whose blocks do not follow each other"));
+        }
+        if end - start > bytes.saturating_add(STORED_EXCESS) {
+            return Err(Damage::new(format!("{} stored bytes for a block of {bytes}", end - start)));
         }
         let mut fields = self.fields(n);
         let coding = (fields.u64()? >> END_BITS) as u8;

@@ -16,6 +16,9 @@ use crate::error::Damage;
 /// Key bits that one level looks at.
 pub(crate) const FANOUT_BITS: u32 = 6;
 
+/// Length of a page that has all entries.
+pub(super) const MAX_INDEX_PAGE_LEN: u64 = 40 + 64 * Pointer::LEN as u64;
+
 /// A checked index page over the bytes of its frame. Entries are checked when they are taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexPage<'a> {

@@ -21,7 +21,9 @@ mod wire;
 pub(crate) use chunk::{ChunkHeader, Pieces, RAW_SPAN, RawTable};
 pub(crate) use index_page::{FANOUT_BITS, IndexPage};
 pub(crate) use pointer::{Bounds, Extent, FRAME_HEADER_LEN, Kind, Pointer};
-pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, Record};
+pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, RaggedRecord, Record};
+#[cfg(feature = "write")]
+pub(crate) use root::MAX_GENERATION;
 pub(crate) use root::{MAGIC as ROOT_MAGIC, Root};
 pub(crate) use superblock::{MAGIC as SUPERBLOCK_MAGIC, Superblock, SuperblockError};
 pub(crate) use tree_page::{TreeCell, TreePage};
@@ -31,7 +33,6 @@ pub(crate) use {
     chunk::{encode_chunk_header, encode_raw_table},
     index_page::encode_index_page,
     pointer::seal_frame,
-    record::RaggedRecord,
     tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, encode_tree_page},
 };
 

@@ -11,6 +11,8 @@
 //! | 36 | 1 | kind |
 //! | 37 | 3 | reserved |
 
+use super::index_page::MAX_INDEX_PAGE_LEN;
+use super::tree_page::MAX_TREE_PAGE_LEN;
 use super::wire::{Fields, checksum};
 use super::{ALIGNMENT, DATA_START};
 use crate::error::Damage;
@@ -91,6 +93,15 @@ impl Kind {
         }
     }
 
+    /// The longest frame of the kind; what has no limit of its own ends with the file.
+    fn max_len(self) -> u64 {
+        match self {
+            Kind::Index => MAX_INDEX_PAGE_LEN,
+            Kind::Tree => MAX_TREE_PAGE_LEN,
+            Kind::Chunk | Kind::Pieces | Kind::RawTable | Kind::Blob => u64::MAX,
+        }
+    }
+
     /// The kind in words, for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -108,7 +119,7 @@ const KIND_NULL: u8 = 0;
 const KIND_CONSTANT: u8 = 3;
 
 /// The largest item that a constant pointer holds.
-const CONSTANT_LEN: usize = 16;
+pub(super) const CONSTANT_LEN: usize = 16;
 
 /// A checked pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,6 +172,9 @@ impl Pointer {
                 let extent = Extent::checked(offset, len, bounds)?;
                 if (checked as usize) < FRAME_HEADER_LEN || u64::from(checked) > len {
                     return Err(Damage::new(format!("a pointer that checks {checked} of {len} bytes")));
+                }
+                if len > kind.max_len() {
+                    return Err(Damage::new(format!("a {} of {len} bytes", kind.name())));
                 }
                 if kind != Kind::Chunk && u64::from(checked) != len {
                     return Err(Damage::new(format!("a {} of which only a part is checked", kind.name())));

@@ -1,10 +1,10 @@
 //! Catalog records (SPEC.md §9): what a name stands for.
 
 use super::index_page::FANOUT_BITS;
-use super::pointer::{Bounds, Kind, Pointer};
+use super::pointer::{Bounds, CONSTANT_LEN, Kind, Pointer};
 use super::wire::Fields;
 use crate::dtype::Dtype;
-use crate::error::Damage;
+use crate::error::{Damage, Refusal};
 use crate::shape::{self, Dims};
 use smallvec::SmallVec;
 
@@ -21,8 +21,8 @@ pub(crate) enum Record {
     Group,
     Array(ArrayRecord),
     Ragged(RaggedRecord),
-    /// A kind of a later version, listed but not read.
-    Unknown(u8),
+    /// Of a later version, listed but not read: says what is not known.
+    Unknown(String),
 }
 
 /// How chunks are stored.
@@ -72,13 +72,18 @@ pub(crate) struct RaggedRecord {
 
 impl Record {
     pub(crate) fn parse(bytes: &[u8], bounds: Bounds) -> Result<Record, Damage> {
-        match *bytes {
-            [] => Err(Damage::new("an empty catalog record")),
-            [KIND_GROUP] => Ok(Record::Group),
-            [KIND_GROUP, ..] => Err(Damage::new("a group record with more than its kind")),
-            [KIND_ARRAY, ..] => Ok(Record::Array(ArrayRecord::parse(bytes, bounds)?)),
-            [KIND_RAGGED, ..] => Ok(Record::Ragged(RaggedRecord::parse(bytes, bounds)?)),
-            [kind, ..] => Ok(Record::Unknown(kind)),
+        let record = match *bytes {
+            [] => return Err(Damage::new("an empty catalog record")),
+            [KIND_GROUP] => return Ok(Record::Group),
+            [KIND_GROUP, ..] => return Err(Damage::new("a group record with more than its kind")),
+            [KIND_ARRAY, ..] => ArrayRecord::parse(bytes, bounds).map(Record::Array),
+            [KIND_RAGGED, ..] => RaggedRecord::parse(bytes, bounds).map(Record::Ragged),
+            [kind, ..] => Err(Refusal::Unsupported(format!("a record of kind {kind}"))),
+        };
+        match record {
+            Ok(record) => Ok(record),
+            Err(Refusal::Unsupported(what)) => Ok(Record::Unknown(what)),
+            Err(Refusal::Damaged(damage)) => Err(damage),
         }
     }
 
@@ -88,25 +93,29 @@ impl Record {
             Record::Group => vec![KIND_GROUP],
             Record::Array(array) => array.encode(),
             Record::Ragged(ragged) => ragged.encode(),
-            Record::Unknown(kind) => vec![*kind],
+            Record::Unknown(_) => Vec::new(),
         }
     }
 }
 
+fn too_many_dimensions(ndim: usize) -> Damage {
+    Damage::new(format!("an array of {ndim} dimensions; at most {} can be", shape::MAX_NDIM))
+}
+
 impl ArrayRecord {
-    fn parse(bytes: &[u8], bounds: Bounds) -> Result<ArrayRecord, Damage> {
+    fn parse(bytes: &[u8], bounds: Bounds) -> Result<ArrayRecord, Refusal> {
         let mut fields = Fields::new(bytes, "array record");
         if fields.u8()? != KIND_ARRAY {
-            return Err(Damage::new("a record of another kind where an array belongs"));
+            return Err(Damage::new("a record of another kind where an array belongs").into());
         }
         let ndim = usize::from(fields.u8()?);
         if ndim > shape::MAX_NDIM {
-            return Err(Damage::new(format!("an array of {ndim} dimensions; at most {} can be", shape::MAX_NDIM)));
+            return Err(too_many_dimensions(ndim).into());
         }
         let layout = match fields.u8()? {
             0 => Layout::Blocks,
             1 => Layout::Raw,
-            other => return Err(Damage::new(format!("an array of layout {other}, which this program does not know"))),
+            other => return Err(Refusal::Unsupported(format!("an array of layout {other}"))),
         };
         let key_len = usize::from(fields.u8()?);
         let (coding, profile, level, word) = (fields.u8()?, fields.u8()?, fields.u8()?.cast_signed(), fields.u8()?);
@@ -115,7 +124,11 @@ impl ArrayRecord {
         let index = Pointer::parse(&fields.array()?, bounds)?;
         let (shape, chunks, blocks) = (fields.dims(ndim)?, fields.dims(ndim)?, fields.dims(ndim)?);
         let key_bits: SmallVec<[u8; 32]> = fields.bytes(key_len)?.into();
-        let dtype = Dtype::decode(fields.bytes(dtype_len as usize)?)?;
+        let dtype = fields.bytes(dtype_len as usize)?;
+        if let Some(&class) = dtype.first().filter(|class| !Dtype::knows_class(**class)) {
+            return Err(Refusal::Unsupported(format!("an array of dtype class {class}")));
+        }
+        let dtype = Dtype::decode(dtype)?;
         let fill = fields.bytes(dtype.itemsize())?.into();
         fields.end()?;
         let record = ArrayRecord {
@@ -161,15 +174,33 @@ impl ArrayRecord {
         }
         let fits = match self.index {
             Pointer::Null => true,
-            Pointer::Constant(_) => self.key_bits.is_empty() && self.layout == Layout::Blocks,
             Pointer::Frame { kind: Kind::Index, .. } => !self.key_bits.is_empty(),
-            Pointer::Frame { kind: Kind::RawTable, .. } => self.key_bits.is_empty() && self.layout == Layout::Raw,
-            Pointer::Frame { kind: Kind::Chunk | Kind::Pieces, .. } => {
-                self.key_bits.is_empty() && self.layout == Layout::Blocks
-            }
-            Pointer::Frame { .. } => false,
+            // The entry of the only chunk, which `check_entry` judges.
+            _ => self.key_bits.is_empty(),
         };
         if fits { Ok(()) } else { Err(Damage::new("an array record whose index pointer is of the wrong kind")) }
+    }
+
+    /// That `entry` may stand for the chunk of which `limit` lies inside the array.
+    pub(crate) fn check_entry(&self, entry: &Pointer, limit: &[u64]) -> Result<(), Damage> {
+        match (entry, self.layout) {
+            (Pointer::Null, _)
+            | (Pointer::Frame { kind: Kind::Chunk | Kind::Pieces, .. }, Layout::Blocks)
+            | (Pointer::Frame { kind: Kind::RawTable, .. }, Layout::Raw) => Ok(()),
+            (Pointer::Constant(_), Layout::Blocks) => {
+                if self.dtype.itemsize() > CONSTANT_LEN {
+                    return Err(Damage::new(format!("a constant for items of {} bytes", self.dtype.itemsize())));
+                }
+                if *limit != *self.chunks {
+                    return Err(Damage::new("a constant for a chunk that the array's edge cuts"));
+                }
+                Ok(())
+            }
+            (Pointer::Constant(_), Layout::Raw) => Err(Damage::new("a constant in an array of the raw layout")),
+            (Pointer::Frame { kind, .. }, _) => {
+                Err(Damage::new(format!("an index entry for a {}, which the array's layout does not have", kind.name())))
+            }
+        }
     }
 
     /// The block shape for the check of sizes: in the raw layout a chunk is not decoded, so any size will do.
@@ -240,18 +271,18 @@ impl ArrayRecord {
 }
 
 impl RaggedRecord {
-    fn parse(bytes: &[u8], bounds: Bounds) -> Result<RaggedRecord, Damage> {
+    fn parse(bytes: &[u8], bounds: Bounds) -> Result<RaggedRecord, Refusal> {
         let mut fields = Fields::new(bytes, "ragged array record");
         fields.skip(1)?;
         let element = match fields.u8()? {
             0 => RaggedElement::Strings,
             1 => RaggedElement::Values,
-            other => return Err(Damage::new(format!("a ragged array of unknown element kind {other}"))),
+            other => return Err(Refusal::Unsupported(format!("a ragged array of element kind {other}"))),
         };
         let ndim = usize::from(fields.u8()?);
         fields.skip(5)?;
         if ndim > shape::MAX_NDIM {
-            return Err(Damage::new(format!("an array of {ndim} dimensions; at most {} can be", shape::MAX_NDIM)));
+            return Err(too_many_dimensions(ndim).into());
         }
         let shape = fields.dims(ndim)?;
         let mut part = || {
@@ -261,14 +292,15 @@ impl RaggedRecord {
         let (offsets, values) = (part()?, part()?);
         fields.end()?;
         let items = shape::product(&shape).filter(|&items| items < shape::MAX_LEN);
-        let right = offsets.dtype == Dtype::I64
+        let right = shape.iter().all(|&len| len <= shape::MAX_LEN)
+            && offsets.dtype == Dtype::I64
             && items.is_some_and(|items| offsets.shape[..] == [items + 1])
             && values.shape.len() == 1
             && (element == RaggedElement::Values || values.dtype == Dtype::U8);
         if right {
             Ok(RaggedRecord { element, shape, offsets, values })
         } else {
-            Err(Damage::new("a ragged array whose offsets or values are not what they must be"))
+            Err(Damage::new("a ragged array whose offsets or values are not what they must be").into())
         }
     }
 

@@ -19,13 +19,16 @@ use super::twin;
 use super::twin::{PAGE_LEN, RECORD_LEN, valid_copies};
 use super::wire::Fields;
 use super::{ALIGNMENT, DATA_START};
-use crate::error::Damage;
+use crate::error::{Damage, Refusal};
 
 pub(crate) const MAGIC: [u8; 8] = *b"BRKROOT\0";
 const ALIVE_AT: usize = 144;
 
 /// How many alive generations a root record holds.
 pub(crate) const MAX_ALIVE: usize = (RECORD_LEN - 8 - ALIVE_AT) / 16;
+
+/// The highest generation: so low that a lock for each can stand far beyond any data.
+pub(crate) const MAX_GENERATION: u64 = 1 << 61;
 
 const FLAG_DEFERRED: u64 = 1;
 const FLAGS_REQUIRED: u64 = 0xFFFF_FFFF;
@@ -65,39 +68,42 @@ impl Root {
     }
 
     /// The record of a page: of two valid copies the one with the higher generation.
-    pub(crate) fn parse_page(page: &[u8; PAGE_LEN]) -> Result<Root, Damage> {
+    pub(crate) fn parse_page(page: &[u8; PAGE_LEN]) -> Result<Root, Refusal> {
         let copies = valid_copies(page, MAGIC);
         let generation = |record: &&[u8; RECORD_LEN]| Fields::new(&record[8..], "root record").u64().unwrap_or(0);
         match copies.into_iter().flatten().max_by_key(generation) {
             Some(record) => Self::parse(record),
-            None => Err(Damage::new("neither copy of the root record has the right checksum")),
+            None => Err(Damage::new("neither copy of the root record has the right checksum").into()),
         }
     }
 
-    fn parse(record: &[u8; RECORD_LEN]) -> Result<Root, Damage> {
+    fn parse(record: &[u8; RECORD_LEN]) -> Result<Root, Refusal> {
         let mut fields = Fields::new(record, "root record");
         fields.skip(MAGIC.len())?;
         let (generation, commit_id, end) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        if generation > MAX_GENERATION {
+            return Err(Damage::new(format!("a root record of generation {generation}")).into());
+        }
         if end < DATA_START || !end.is_multiple_of(ALIGNMENT) {
-            return Err(Damage::new(format!("a root record with the logical end {end}")));
+            return Err(Damage::new(format!("a root record with the logical end {end}")).into());
         }
         let bounds = Bounds { end, generation };
         let catalog = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Tree)?;
         let free = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Tree)?;
         let flags = fields.u64()?;
         if flags & FLAGS_REQUIRED & !FLAG_DEFERRED != 0 {
-            return Err(Damage::new(format!("a root record with flags {flags:#x}, which this program does not know")));
+            return Err(Refusal::Unsupported(format!("a root record with flags {flags:#x}")));
         }
         let boot_id = fields.array()?;
         let count = fields.u64()?;
         if count > MAX_ALIVE as u64 {
-            return Err(Damage::new(format!("a root record with {count} alive generations")));
+            return Err(Damage::new(format!("a root record with {count} alive generations")).into());
         }
         let mut alive: Vec<(u64, u64)> = Vec::with_capacity(MAX_ALIVE);
         for _ in 0..count {
             let (older, id) = (fields.u64()?, fields.u64()?);
             if older >= generation || alive.last().is_some_and(|(last, _)| *last >= older) {
-                return Err(Damage::new("a root record whose alive generations do not ascend to its own"));
+                return Err(Damage::new("a root record whose alive generations do not ascend to its own").into());
             }
             alive.push((older, id));
         }

@@ -14,7 +14,7 @@ use super::wire::Fields;
 use crate::error::Damage;
 
 /// A page larger than this is rejected.
-const MAX_PAGE_LEN: usize = 65536;
+pub(super) const MAX_TREE_PAGE_LEN: u64 = 65536;
 /// Writers split a page before it grows beyond this.
 #[cfg(feature = "write")]
 pub(crate) const TREE_PAGE_TARGET: usize = 4096;
@@ -55,9 +55,6 @@ impl<'a> TreePage<'a> {
         low: &[u8],
         high: Option<&[u8]>,
     ) -> Result<TreePage<'a>, Damage> {
-        if frame.len() > MAX_PAGE_LEN {
-            return Err(Damage::new(format!("a tree page of {} bytes", frame.len())));
-        }
         let mut fields = Fields::new(frame, "tree page");
         fields.skip(FRAME_HEADER_LEN)?;
         let found = fields.u8()?;
@@ -89,17 +86,6 @@ impl<'a> TreePage<'a> {
         }
         fields.end()?;
         Ok(TreePage { level: found, cells })
-    }
-
-    /// The first key of a page that has not been parsed.
-    #[cfg(feature = "write")]
-    pub(crate) fn first_key(frame: &'a [u8]) -> Result<&'a [u8], Damage> {
-        let mut fields = Fields::new(frame, "tree page");
-        fields.skip(FRAME_HEADER_LEN + 4)?;
-        let count = fields.u32()? as usize;
-        fields.skip(count.saturating_mul(4))?;
-        let len = fields.u16()?;
-        fields.bytes(usize::from(len))
     }
 
     pub(crate) fn level(&self) -> u8 {

@@ -68,7 +68,8 @@ pub(crate) trait Source: Send + Sync {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 }
 
-/// `len` bytes at `offset`: borrowed if the backend can, else read into `buf`, which only ever grows.
+/// `len` bytes at `offset`: borrowed if the backend can, else read into `buf`, which only ever grows. Memory that
+/// there is not is an error of kind `OutOfMemory`.
 pub(crate) fn fetch<'a>(
     source: &'a dyn Source,
     offset: u64,
@@ -79,6 +80,7 @@ pub(crate) fn fetch<'a>(
         return Ok(bytes);
     }
     if buf.len() < len {
+        buf.try_reserve_exact(len - buf.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         buf.resize(len, 0);
     }
     let bytes = &mut buf[..len];

@@ -4,6 +4,7 @@
 //! an insertion, lock the one way that they touch. A block enters when it is met a second time while its tag still
 //! stands: a block that is read once costs the cache nothing, and a first read may decode just what it needs.
 
+use crate::codec::Filter;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -12,11 +13,15 @@ const WAYS: usize = 8;
 /// Room for that many bytes is one way: smaller blocks fill the table before they fill the budget.
 const BYTES_PER_WAY: usize = 16 << 10;
 
-/// What identifies a block: space is reused, so the offset alone does not.
+/// What identifies a decoded block. Space is reused, so the offset alone does not; and the same stored bytes at the same
+/// place may come to be decoded otherwise: one stored item, for instance, stands for blocks of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockKey {
     pub(crate) offset: u64,
     pub(crate) checksum: u64,
+    pub(crate) filter: Filter,
+    /// Bytes of its items.
+    pub(crate) bytes: u64,
 }
 
 impl BlockKey {
@@ -136,7 +141,7 @@ mod tests {
     use super::*;
 
     fn key(n: u64) -> BlockKey {
-        BlockKey { offset: n * 64, checksum: n.wrapping_mul(0x1234_5678_9ABC_DEF1) }
+        BlockKey { offset: n * 64, checksum: n.wrapping_mul(0x1234_5678_9ABC_DEF1), filter: Filter::RAW, bytes: 10 }
     }
 
     #[test]
@@ -160,13 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn the_same_place_with_another_checksum_is_another_block() {
+    fn the_same_place_with_another_content_or_decoding_is_another_block() {
         let cache = BlockCache::new(1 << 20);
-        let old = BlockKey { offset: 64, checksum: 1 };
+        let old = key(1);
         cache.get(old);
         cache.insert(old, vec![1; 10].into());
         assert!(matches!(cache.get(old), Lookup::Hit(_)));
-        assert!(matches!(cache.get(BlockKey { offset: 64, checksum: 2 }), Lookup::Miss));
+        let others = [
+            BlockKey { checksum: 2, ..old },
+            BlockKey { filter: Filter::ZSTD, ..old },
+            BlockKey { bytes: 20, ..old },
+        ];
+        for other in others {
+            assert!(!matches!(cache.get(other), Lookup::Hit(_)), "{other:?}");
+        }
     }
 
     #[test]

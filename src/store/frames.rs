@@ -1,7 +1,7 @@
 //! Taking frames out of a source, checked.
 
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{Bounds, Extent, Pointer, checksum};
+use crate::format::{Bounds, Extent, FRAME_HEADER_LEN, Pointer, checksum};
 use crate::num::saturating_usize;
 use crate::storage::{Source, fetch};
 use std::borrow::Cow;
@@ -79,10 +79,23 @@ impl Frames {
         fetch(&*self.source, extent.offset, saturating_usize(extent.len), buf).map_err(|error| self.failed(error, extent))
     }
 
+    /// A copy of the value in the blob that `pointer` leads to.
+    pub(crate) fn blob(&self, pointer: &Pointer) -> Result<Vec<u8>> {
+        let mut buf = Vec::new();
+        let value = self.checked(pointer, &mut buf)?.get(FRAME_HEADER_LEN..).unwrap_or_default();
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(value.len()).map_err(|_| no_memory(value.len() as u64))?;
+        copy.extend_from_slice(value);
+        Ok(copy)
+    }
+
     /// An error of the source, for an extent.
     pub(crate) fn failed(&self, error: io::Error, extent: Extent) -> Error {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.damage(Damage::new("the file ends before"), Some(extent.offset));
+        }
+        if error.kind() == io::ErrorKind::OutOfMemory {
+            return no_memory(extent.len);
         }
         Error::Io {
             action: format!("read {} bytes at {}", extent.len, extent.offset),
@@ -95,4 +108,8 @@ impl Frames {
     pub(crate) fn damage(&self, damage: Damage, offset: Option<u64>) -> Error {
         damage.at(Place { file: self.file.to_path_buf(), offset, ..Place::default() })
     }
+}
+
+fn no_memory(len: u64) -> Error {
+    Error::TooLarge { what: format!("{len} stored bytes; there is not that much memory") }
 }

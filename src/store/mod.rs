@@ -10,7 +10,7 @@ mod cache;
 mod frames;
 pub(crate) mod index;
 mod options;
-mod path;
+pub(crate) mod path;
 mod snapshot;
 pub(crate) mod tree;
 #[cfg(feature = "write")]

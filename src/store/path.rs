@@ -1,10 +1,8 @@
 //! Names in the catalog (SPEC.md §9).
 
-#[cfg(feature = "write")]
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 
 /// The longest path, in bytes.
-#[cfg(feature = "write")]
 const MAX_PATH_LEN: usize = 1024;
 
 /// A path as the catalog has it: a leading or trailing `/` of the caller's is taken off.
@@ -12,8 +10,7 @@ pub(super) fn normalize(path: &str) -> &str {
     path.strip_prefix('/').unwrap_or(path).trim_end_matches('/')
 }
 
-/// That `path` may name a new array or group.
-#[cfg(feature = "write")]
+/// That `path` may name an array or group.
 pub(super) fn validate(path: &str) -> Result<()> {
     let wrong = |why: &str| Err(Error::invalid(format!("the name '{}' {why}", path.escape_debug())));
     if path.is_empty() {
@@ -46,9 +43,21 @@ pub(super) fn attributes_key(path: &str) -> Vec<u8> {
     key
 }
 
-/// A catalog key as a path; `None` for the key of attributes.
-pub(super) fn of_key(key: &[u8]) -> Option<&str> {
-    if key.last() == Some(&0) { None } else { std::str::from_utf8(key).ok() }
+/// What a catalog key names, and whether it is the key of its attributes. A name that cannot be is damage, so that no
+/// program makes a path of its own of one.
+pub(crate) fn of_key(key: &[u8]) -> Result<(&str, bool), Damage> {
+    let (path, attributes) = match key.strip_suffix(b"\0") {
+        Some(path) => (path, true),
+        None => (key, false),
+    };
+    let Ok(path) = std::str::from_utf8(path) else {
+        return Err(Damage::new(format!("a name that is not UTF-8: '{}'", path.escape_ascii())));
+    };
+    // The empty path is the root group.
+    match validate(path) {
+        Err(error) if !path.is_empty() => Err(Damage::new(format!("a name that cannot be: {error}"))),
+        _ => Ok((path, attributes)),
+    }
 }
 
 /// Of `names` the one that `wanted` was probably meant to be.

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Attributes of a group or array: a JSON object.
 pub type Attributes = serde_json::Map<String, serde_json::Value>;
 
+/// Names that are compared with one that is not there, so that looking for it in vain stays cheap.
+const NAMES_COMPARED: usize = 4096;
+
 /// Everything that one commit published, and nothing later. Cloning counts a reference.
 ///
 /// All reads through one snapshot see the same generation, however many arrays they touch.
@@ -34,6 +37,27 @@ pub enum EntryKind {
     Ragged,
     /// Something of a later version.
     Unknown,
+}
+
+impl EntryKind {
+    fn of(record: &Record) -> EntryKind {
+        match record {
+            Record::Group => EntryKind::Group,
+            Record::Array(_) => EntryKind::Array,
+            Record::Ragged(_) => EntryKind::Ragged,
+            Record::Unknown(_) => EntryKind::Unknown,
+        }
+    }
+
+    /// What a record was meant to be.
+    pub(super) fn of_first_byte(record: &[u8]) -> EntryKind {
+        match record.first() {
+            Some(1) => EntryKind::Group,
+            Some(2) => EntryKind::Array,
+            Some(3) => EntryKind::Ragged,
+            _ => EntryKind::Unknown,
+        }
+    }
 }
 
 /// A name in a store and what it stands for.
@@ -83,16 +107,17 @@ impl Snapshot {
             prefix.push(b'/');
         }
         let mut entries = Vec::new();
-        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, value| {
+        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, cell| {
             if !key.starts_with(&prefix) {
                 return Ok(ControlFlow::Break(()));
             }
-            if let Some(path) = path::of_key(key) {
-                let kind = match value.first() {
-                    Some(1) => EntryKind::Group,
-                    Some(2) => EntryKind::Array,
-                    Some(3) => EntryKind::Ragged,
-                    _ => EntryKind::Unknown,
+            let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(self.place("")))?;
+            if !attributes && !path.is_empty() {
+                let value = tree::value(&self.0.frames, cell)?;
+                // Damage within a record is met when the array is opened, and keeps nothing else from being listed.
+                let kind = match Record::parse(&value, self.0.root.bounds()) {
+                    Ok(record) => EntryKind::of(&record),
+                    Err(_) => EntryKind::of_first_byte(&value),
                 };
                 entries.push(Entry { path: path.to_owned(), kind });
             }
@@ -111,12 +136,7 @@ impl Snapshot {
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
         }
-        Ok(self.find(path)?.map(|record| match record {
-            Record::Group => EntryKind::Group,
-            Record::Array(_) => EntryKind::Array,
-            Record::Ragged(_) => EntryKind::Ragged,
-            Record::Unknown(_) => EntryKind::Unknown,
-        }))
+        Ok(self.find(path)?.map(|record| EntryKind::of(&record)))
     }
 
     /// The attributes of a group or array; the empty path is the store itself.
@@ -152,13 +172,22 @@ impl Snapshot {
 
     /// The error for a name that is not there, with one that is nearly the same.
     fn not_found(&self, path: &str) -> Error {
-        let entries = self.entries().unwrap_or_default();
-        let near = path::nearest(path, entries.iter().map(|entry| &entry.path[..])).map(str::to_owned);
+        let mut names: Vec<String> = Vec::new();
+        // What cannot be listed cannot be offered either; the error is that there is no such name.
+        let _ = tree::entries(&self.0.frames, &self.0.root.catalog, b"", |key, _| {
+            if let Ok((name, false)) = path::of_key(key) {
+                names.push(name.to_owned());
+            }
+            Ok(if names.len() < NAMES_COMPARED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        let near = path::nearest(path, names.iter().map(String::as_str)).map(str::to_owned);
         Error::NotFound { name: path.to_owned(), near }
     }
 
+    /// Where damage to what `path` names is; the empty path is the store as a whole.
     fn place(&self, path: &str) -> Place {
-        Place { file: self.0.frames.file().to_path_buf(), array: Some(path.to_owned()), ..Place::default() }
+        let array = Some(path).filter(|path| !path.is_empty()).map(str::to_owned);
+        Place { file: self.0.frames.file().to_path_buf(), array, ..Place::default() }
     }
 
     pub(crate) fn root(&self) -> &Root {

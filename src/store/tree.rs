@@ -2,17 +2,18 @@
 
 use super::frames::Frames;
 use crate::error::Result;
-use crate::format::{FRAME_HEADER_LEN, Pointer, TreeCell, TreePage};
+use crate::format::{Pointer, TreeCell, TreePage};
 use std::ops::ControlFlow;
 
 /// A range of keys that a page must stay in, and the level that it must have.
-struct Limits<'a> {
-    level: Option<u8>,
-    low: &'a [u8],
-    high: Option<&'a [u8]>,
+pub(super) struct Limits<'a> {
+    pub(super) level: Option<u8>,
+    pub(super) low: &'a [u8],
+    pub(super) high: Option<&'a [u8]>,
 }
 
-const WHOLE: Limits<'static> = Limits { level: None, low: b"", high: None };
+/// The limits of a root page.
+pub(super) const WHOLE: Limits<'static> = Limits { level: None, low: b"", high: None };
 
 impl<'a> Limits<'a> {
     /// The limits of the page below cell `at`.
@@ -23,7 +24,12 @@ impl<'a> Limits<'a> {
 }
 
 /// Parses the page that `pointer` leads to.
-fn page<'a>(frames: &'a Frames, pointer: &Pointer, limits: &Limits<'_>, buf: &'a mut Vec<u8>) -> Result<TreePage<'a>> {
+pub(super) fn page<'a>(
+    frames: &'a Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    buf: &'a mut Vec<u8>,
+) -> Result<TreePage<'a>> {
     let Pointer::Frame { extent, .. } = *pointer else {
         return Err(frames.damage(crate::error::Damage::new("a tree page that is not there"), None));
     };
@@ -32,24 +38,27 @@ fn page<'a>(frames: &'a Frames, pointer: &Pointer, limits: &Limits<'_>, buf: &'a
         .map_err(|damage| frames.damage(damage, Some(extent.offset)))
 }
 
-/// A value as it stands in a leaf.
-fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
+/// The value of a cell in a leaf.
+pub(crate) fn value(frames: &Frames, cell: &TreeCell<'_>) -> Result<Vec<u8>> {
     match cell {
         TreeCell::Inline(value) => Ok(value.to_vec()),
-        TreeCell::Blob(pointer) => {
-            Ok(frames.checked(pointer, &mut Vec::new())?.get(FRAME_HEADER_LEN..).unwrap_or_default().to_vec())
-        }
+        TreeCell::Blob(pointer) => frames.blob(pointer),
         TreeCell::Child(_) => Ok(Vec::new()),
     }
 }
 
 /// The value of `key`. Reads one page a level.
 pub(crate) fn get(frames: &Frames, root: &Pointer, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    get_below(frames, root, b"", key)
+    get_below(frames, root, &WHOLE, key)
 }
 
-/// The value of `key`, in the part of a tree below the page that `pointer` leads to, whose keys start at `low`.
-pub(crate) fn get_below(frames: &Frames, pointer: &Pointer, low: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>> {
+/// The value of `key`, in the part of a tree below the page that `pointer` leads to.
+pub(super) fn get_below(
+    frames: &Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    key: &[u8],
+) -> Result<Option<Vec<u8>>> {
     fn descend(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut buf = Vec::new();
         let page = page(frames, pointer, limits, &mut buf)?;
@@ -64,16 +73,16 @@ pub(crate) fn get_below(frames: &Frames, pointer: &Pointer, low: &[u8], key: &[u
     if *pointer == Pointer::Null {
         return Ok(None);
     }
-    descend(frames, pointer, &Limits { low, ..WHOLE }, key)
+    descend(frames, pointer, limits, key)
 }
 
 /// What [`scan`] meets.
 pub(crate) enum Met<'a> {
     /// A page of the tree, before what is below it. `Break` leaves it out.
     Page(&'a Pointer),
-    /// A key, and where its value stands if that is a blob.
-    Entry { key: &'a [u8], value: Vec<u8>, blob: Option<Pointer> },
-    /// A page or blob that cannot be read; the scan goes on behind it.
+    /// A key, and its cell, of which [`value`] gives the value.
+    Entry { key: &'a [u8], cell: &'a TreeCell<'a> },
+    /// A page that cannot be read; the scan goes on behind it.
     Lost(crate::Error),
 }
 
@@ -100,13 +109,7 @@ pub(crate) fn scan(frames: &Frames, root: &Pointer, from: &[u8], visit: &mut dyn
             let (key, cell) = &page.cells()[at];
             match cell {
                 TreeCell::Child(below) => descend(frames, below, &limits.below(&page, at), from, visit)?,
-                cell => {
-                    let blob = if let TreeCell::Blob(pointer) = cell { Some(*pointer) } else { None };
-                    match value(frames, cell) {
-                        Ok(value) => visit(Met::Entry { key, value, blob })?,
-                        Err(error) => visit(Met::Lost(error))?,
-                    }
-                }
+                cell => visit(Met::Entry { key, cell })?,
             }
         }
         ControlFlow::Continue(())
@@ -121,13 +124,13 @@ pub(crate) fn entries(
     frames: &Frames,
     root: &Pointer,
     from: &[u8],
-    mut visit: impl FnMut(&[u8], Vec<u8>) -> Result<ControlFlow<()>>,
+    mut visit: impl FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut outcome = Ok(());
     scan(frames, root, from, &mut |met| {
         let step = match met {
             Met::Page(_) => Ok(ControlFlow::Continue(())),
-            Met::Entry { key, value, .. } => visit(key, value),
+            Met::Entry { key, cell } => visit(key, cell),
             Met::Lost(error) => Err(error),
         };
         step.unwrap_or_else(|error| {

@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Lane, Rows, avx2_sums, generic};
+use super::{Lane, Rows, avx2_stream, avx2_sums, generic};
 
 /// Words that a vector of bytes belongs to.
 const VECTOR: usize = 32;
@@ -172,7 +172,7 @@ zips!(
 );
 
 macro_rules! interleave {
-    ($($name:ident, $w:literal, $zip:ident, $zip_half:ident;)*) => {$(
+    ($($name:ident, $stream:ident, $w:literal, $zip:ident, $zip_half:ident;)*) => {$(
         #[doc = concat!("[`interleave`](super::interleave) of ", $w, " planes.")]
         ///
         /// # Safety
@@ -187,12 +187,27 @@ macro_rules! interleave {
             // SAFETY: the conditions are the caller's.
             unsafe { interleave_by(lanes, rows, dst, dst_stride, group, half) };
         }
+
+        #[doc = concat!("As [`", stringify!($name), "`], past the caches.")]
+        ///
+        /// # Safety
+        ///
+        /// As there.
+        #[target_feature(enable = "avx2")]
+        pub(super) unsafe fn $stream(lanes: [Lane; $w], rows: Rows, dst: *mut u8, dst_stride: isize) {
+            // SAFETY: `avx2_stream` asks for words within the runs, for which the caller vouches.
+            let zip = |first: usize| unsafe { $zip_half(load_half(lanes, first)) };
+            // SAFETY: the conditions are the caller's.
+            let plain = |run: Rows, dst: *mut u8| unsafe { $name(lanes, run, dst, 0) };
+            // SAFETY: as above.
+            unsafe { avx2_stream::interleave_by(rows, dst, dst_stride, zip, plain) };
+        }
     )*};
 }
 interleave! {
-    interleave2, 2, zip2, zip2_half;
-    interleave4, 4, zip4, zip4_half;
-    interleave8, 8, zip8, zip8_half;
+    interleave2, stream2, 2, zip2, zip2_half;
+    interleave4, stream4, 4, zip4, zip4_half;
+    interleave8, stream8, 8, zip8, zip8_half;
 }
 
 macro_rules! undo {

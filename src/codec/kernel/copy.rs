@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{Isa, Lane, Plane, Rows, interleave};
+use super::{Isa, Lane, Plane, Rows, Stores, interleave};
 
 /// Bytes of the buffer through which items go from planes to scattered places. It stays in the first-level cache.
 const TILE: usize = 4096;
@@ -129,7 +129,7 @@ pub(in super::super) unsafe fn pick(
         // SAFETY: the run lies between two of the items that the caller vouches for and is at most
         // `(most - 1) * distance + 1 <= TILE / size` items, so it fits into the tile.
         unsafe {
-            interleave(isa, planes, rows, tile, 0);
+            interleave(isa, planes, rows, tile, 0, Stores::Cached);
             let src = tile.add((a - low) * size);
             let to = dst.offset(start as isize * dst_stride);
             copy_items(size, taken, src, step * size as isize, to, dst_stride);

@@ -10,6 +10,8 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+mod avx2_stream;
+#[cfg(target_arch = "x86_64")]
 mod avx2_sums;
 mod copy;
 mod generic;
@@ -51,6 +53,15 @@ impl Rows {
             Plane::Constant(_) => true,
         })
     }
+}
+
+/// How a destination is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Through the caches: it will be read soon, or fits them.
+    Cached,
+    /// Past the caches, where the processor can.
+    Streaming,
 }
 
 /// The instructions to use.
@@ -124,7 +135,14 @@ fn lanes<const W: usize>(planes: &[Plane<'_>]) -> [Lane; W] {
 ///
 /// The runs must lie within the planes. `dst + r * dst_stride` must be valid for writes of `rows.len` words for each
 /// `r`, and none of that may overlap the planes.
-pub(super) unsafe fn interleave(isa: Isa, planes: &[Plane<'_>], rows: Rows, dst: *mut u8, dst_stride: isize) {
+pub(super) unsafe fn interleave(
+    isa: Isa,
+    planes: &[Plane<'_>],
+    rows: Rows,
+    dst: *mut u8,
+    dst_stride: isize,
+    stores: Stores,
+) {
     debug_assert!(rows.within(planes));
     // SAFETY: the conditions are the caller's, and `Isa::Avx2` exists only where the processor has it.
     unsafe {
@@ -140,11 +158,20 @@ pub(super) unsafe fn interleave(isa: Isa, planes: &[Plane<'_>], rows: Rows, dst:
                 Plane::Constant(value) => repeat(&[value], rows.len, rows.rows, dst, dst_stride),
             },
             #[cfg(target_arch = "x86_64")]
-            (2, Isa::Avx2) => avx2::interleave2(lanes(planes), rows, dst, dst_stride),
+            (2, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave2(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream2(lanes(planes), rows, dst, dst_stride),
+            },
             #[cfg(target_arch = "x86_64")]
-            (4, Isa::Avx2) => avx2::interleave4(lanes(planes), rows, dst, dst_stride),
+            (4, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave4(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream4(lanes(planes), rows, dst, dst_stride),
+            },
             #[cfg(target_arch = "x86_64")]
-            (8, Isa::Avx2) => avx2::interleave8(lanes(planes), rows, dst, dst_stride),
+            (8, Isa::Avx2) => match stores {
+                Stores::Cached => avx2::interleave8(lanes(planes), rows, dst, dst_stride),
+                Stores::Streaming => avx2::stream8(lanes(planes), rows, dst, dst_stride),
+            },
             (2, _) => generic::interleave::<u16, 2>(lanes(planes), rows, dst, dst_stride),
             (4, _) => generic::interleave::<u32, 4>(lanes(planes), rows, dst, dst_stride),
             (8, _) => generic::interleave::<u64, 8>(lanes(planes), rows, dst, dst_stride),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Isa, Plane, Rows, copy_items, interleave, pick, repeat, scalar, undo_differences};
+use super::{Isa, Plane, Rows, Stores, copy_items, interleave, pick, repeat, scalar, undo_differences};
 
 /// Every set of loops that this processor can run.
 pub(in super::super) fn all_isas() -> Vec<Isa> {
@@ -63,17 +63,18 @@ fn stride() -> impl Strategy<Value = usize> {
 
 proptest! {
     #[test]
-    fn interleaving_rows((word, n, bytes) in block(), constant: u32, first: u16, len: u16, rows in 1usize..5) {
+    fn interleaving_rows((word, n, bytes) in block(), constant: u32, first: u16, len: u16, rows in 1usize..5, gap in 0usize..70) {
         let planes = planes(&bytes, word, n, constant);
         let first = usize::from(first) % n;
         let len = 1 + usize::from(len) % (n - first);
         let step = (n - first - len) / rows;
-        let stride = len * word + 3;
-        for isa in all_isas() {
+        let stride = len * word + gap;
+        let both = |isa| [(isa, Stores::Cached), (isa, Stores::Streaming)];
+        for (isa, stores) in all_isas().into_iter().flat_map(both) {
             let got = written(stride * (rows - 1) + len * word, |dst| {
                 let rows = Rows { first, len, rows, step };
                 // SAFETY: the runs end before word `n`, and the destination has this size.
-                unsafe { interleave(isa, &planes, rows, dst, stride as isize) };
+                unsafe { interleave(isa, &planes, rows, dst, stride as isize, stores) };
             });
             for r in 0..rows {
                 let row = scalar::interleave(&planes, first + r * step, len);

@@ -19,7 +19,9 @@ use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
 use super::{Attributes, EntryKind, Frames, Shared, Snapshot, path, read_roots, snapshot_of};
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root};
+use crate::format::{
+    ArrayRecord, Bounds, Extent, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -84,8 +86,9 @@ impl StagedArray {
             space.release(extent, birth);
         }
         self.record.stored_chunks -= u64::from(old != Pointer::Null).min(self.record.stored_chunks);
-        self.record.stored_chunks += u64::from(entry != Pointer::Null);
-        self.record.stored_bytes += stored;
+        // A file can claim any number of either.
+        self.record.stored_chunks = self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
+        self.record.stored_bytes = self.record.stored_bytes.saturating_add(stored);
         Ok(())
     }
 
@@ -102,6 +105,7 @@ pub(crate) fn extents_of_entry(
     record: &ArrayRecord,
     limit: &[u64],
 ) -> Result<Vec<(Extent, u64)>> {
+    record.check_entry(entry, limit).map_err(|damage| frames.damage(damage, None))?;
     let Pointer::Frame { kind, extent, birth, .. } = *entry else { return Ok(Vec::new()) };
     let mut extents = vec![(extent, birth)];
     let mut buf = Vec::new();
@@ -222,12 +226,7 @@ impl Writer {
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
         }
-        Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| match record.first() {
-            Some(1) => EntryKind::Group,
-            Some(2) => EntryKind::Array,
-            Some(3) => EntryKind::Ragged,
-            _ => EntryKind::Unknown,
-        }))
+        Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| EntryKind::of_first_byte(&record)))
     }
 
     /// Publishes everything that was staged, and waits until it is on the disk. The writer goes on from the new state.
@@ -243,6 +242,9 @@ impl Writer {
         }
         if !self.changed {
             return snapshot_of(&self.shared, self.base.clone());
+        }
+        if self.space.generation() > MAX_GENERATION {
+            return Err(Error::TooLarge { what: format!("more than {MAX_GENERATION} generations") });
         }
         let outcome = self.publish();
         if let Err(error) = &outcome {
@@ -387,8 +389,8 @@ impl Writer {
                     record,
                 },
                 Record::Group => return Err(Error::invalid(format!("'{path}' is a group, not an array"))),
-                Record::Unknown(kind) => {
-                    return Err(Error::Unsupported { what: format!("'{path}' is of kind {kind}, of a later version") });
+                Record::Unknown(what) => {
+                    return Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") });
                 }
             };
             self.staged.insert(path.to_owned(), staged);

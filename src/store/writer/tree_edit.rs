@@ -1,12 +1,12 @@
 //! A tree that is being changed: pages are taken into memory as changes reach them, and written anew at a commit.
 
 use super::space::{PageBatch, Space};
-use crate::error::{Damage, Error, Result};
+use crate::error::{Error, Result};
 use crate::format::{
-    FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell, TreePage, encode_tree_page,
+    FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell, encode_tree_page,
 };
 use crate::store::frames::Frames;
-use crate::store::tree;
+use crate::store::tree::{self, Limits};
 
 /// A changed copy of a catalog or free-space tree.
 pub(super) struct TreeEdit {
@@ -53,21 +53,21 @@ impl TreeEdit {
 
     /// The value of `key`, staged or stored.
     pub(super) fn get(&self, frames: &Frames, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let (mut child, mut low): (_, &[u8]) = (&self.root, b"");
+        let (mut child, mut limits) = (&self.root, tree::WHOLE);
         loop {
             let node = match child {
-                Child::Stored(pointer) => return tree::get_below(frames, pointer, low, key),
+                Child::Stored(pointer) => return tree::get_below(frames, pointer, &limits, key),
                 Child::Edited(node) => node,
             };
             let Some(at) = node.position(key) else { return Ok(None) };
             match &node.cells[at].body {
-                Body::Child(below) => (child, low) = (below, &node.cells[at].key),
-                Body::Value(value) => return Ok(Some(value.clone())),
-                Body::Blob(pointer) => {
-                    let mut buf = Vec::new();
-                    let blob = frames.checked(pointer, &mut buf)?;
-                    return Ok(Some(blob.get(FRAME_HEADER_LEN..).unwrap_or_default().to_vec()));
+                Body::Child(below) => {
+                    child = below;
+                    let high = node.cells.get(at + 1).map(|cell| &*cell.key).or(limits.high);
+                    limits = Limits { level: node.level.checked_sub(1), low: &node.cells[at].key, high };
                 }
+                Body::Value(value) => return Ok(Some(value.clone())),
+                Body::Blob(pointer) => return frames.blob(pointer).map(Some),
             }
         }
     }
@@ -77,8 +77,8 @@ impl TreeEdit {
         if let Child::Stored(Pointer::Null) = self.root {
             self.root = Child::Edited(Box::new(Node { level: 0, cells: Vec::new() }));
         }
-        let root = self.root.edit(frames, space)?;
-        let siblings = root.insert(frames, space, key, value)?;
+        let root = self.root.edit(frames, space, &tree::WHOLE)?;
+        let siblings = root.insert(frames, space, None, key, value)?;
         if !siblings.is_empty() {
             let level = root.level + 1;
             let first = std::mem::replace(&mut self.root, Child::Stored(Pointer::Null));
@@ -94,8 +94,8 @@ impl TreeEdit {
         if self.get(frames, key)?.is_none() {
             return Ok(false);
         }
-        let root = self.root.edit(frames, space)?;
-        root.remove(frames, space, key)?;
+        let root = self.root.edit(frames, space, &tree::WHOLE)?;
+        root.remove(frames, space, None, key)?;
         if root.cells.is_empty() {
             self.root = Child::Stored(Pointer::Null);
         }
@@ -112,9 +112,9 @@ impl TreeEdit {
 
 impl Child {
     /// The page in memory. The stored one is let go.
-    fn edit(&mut self, frames: &Frames, space: &mut Space) -> Result<&mut Node> {
+    fn edit(&mut self, frames: &Frames, space: &mut Space, limits: &Limits<'_>) -> Result<&mut Node> {
         if let Child::Stored(pointer) = self {
-            let node = Node::load(frames, pointer)?;
+            let node = Node::load(frames, pointer, limits)?;
             space.release_frame(pointer);
             *self = Child::Edited(Box::new(node));
         }
@@ -155,12 +155,9 @@ impl Child {
 }
 
 impl Node {
-    fn load(frames: &Frames, pointer: &Pointer) -> Result<Node> {
+    fn load(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>) -> Result<Node> {
         let mut buf = Vec::new();
-        let bytes = frames.checked(pointer, &mut buf)?;
-        let low = TreePage::first_key(bytes).map_err(|damage: Damage| frames.damage(damage, None))?;
-        let page = TreePage::parse(bytes, frames.bounds(), None, low, None)
-            .map_err(|damage| frames.damage(damage, None))?;
+        let page = tree::page(frames, pointer, limits, &mut buf)?;
         let cells = page.cells().iter().map(|(key, cell)| Cell {
             key: (*key).into(),
             body: match cell {
@@ -178,13 +175,39 @@ impl Node {
         after.checked_sub(1).filter(|&at| self.level > 0 || *self.cells[at].key == *key)
     }
 
+    /// The page below cell `at`, in memory, and the bound of its keys. `high` is that of this page.
+    fn below<'a>(
+        &'a mut self,
+        frames: &Frames,
+        space: &mut Space,
+        high: Option<&'a [u8]>,
+        at: usize,
+    ) -> Result<(&'a mut Node, Option<&'a [u8]>)> {
+        let (upto, after) = self.cells.split_at_mut(at + 1);
+        let high = after.first().map(|cell| &*cell.key).or(high);
+        match &mut upto[at] {
+            Cell { key, body: Body::Child(child) } => {
+                let limits = Limits { level: self.level.checked_sub(1), low: key, high };
+                Ok((child.edit(frames, space, &limits)?, high))
+            }
+            _ => Err(Error::InvalidState { what: "an inner tree page without a page below".into() }),
+        }
+    }
+
     /// Sets a value below; returns the pages to the right that this one had to be split into.
-    fn insert(&mut self, frames: &Frames, space: &mut Space, key: &[u8], value: Vec<u8>) -> Result<Vec<Cell>> {
+    fn insert(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        high: Option<&[u8]>,
+        key: &[u8],
+        value: Vec<u8>,
+    ) -> Result<Vec<Cell>> {
         let after = self.cells.partition_point(|cell| *cell.key <= *key);
         let touched = if self.level > 0 {
             let at = after.saturating_sub(1);
-            let Body::Child(child) = &mut self.cells[at].body else { return Ok(Vec::new()) };
-            let siblings = child.edit(frames, space)?.insert(frames, space, key, value)?;
+            let (child, high) = self.below(frames, space, high, at)?;
+            let siblings = child.insert(frames, space, high, key, value)?;
             let touched = at + siblings.len();
             self.cells.splice(at + 1..at + 1, siblings);
             touched
@@ -228,12 +251,12 @@ impl Node {
         }
     }
 
-    fn remove(&mut self, frames: &Frames, space: &mut Space, key: &[u8]) -> Result<()> {
+    fn remove(&mut self, frames: &Frames, space: &mut Space, high: Option<&[u8]>, key: &[u8]) -> Result<()> {
         let Some(at) = self.position(key) else { return Ok(()) };
-        let gone = match &mut self.cells[at].body {
-            Body::Child(child) => {
-                let node = child.edit(frames, space)?;
-                node.remove(frames, space, key)?;
+        let gone = match &self.cells[at].body {
+            Body::Child(_) => {
+                let (node, high) = self.below(frames, space, high, at)?;
+                node.remove(frames, space, high, key)?;
                 node.cells.is_empty()
             }
             Body::Blob(pointer) => {
@@ -244,11 +267,97 @@ impl Node {
         };
         if gone {
             let cell = self.cells.remove(at);
-            // An inner page keeps its lower bound as its first key.
-            if self.level > 0 && at == 0 && let Some(first) = self.cells.first_mut() {
-                first.key = cell.key;
+            if at == 0 && !self.cells.is_empty() {
+                self.lower(frames, space, high, &cell.key)?;
             }
         }
         Ok(())
+    }
+
+    /// Makes `low` the lower bound of the page: an inner page has it as its first key, and so have the inner pages at the
+    /// left edge below it.
+    fn lower(&mut self, frames: &Frames, space: &mut Space, high: Option<&[u8]>, low: &[u8]) -> Result<()> {
+        if self.level == 0 {
+            return Ok(());
+        }
+        if self.level > 1 {
+            let (node, high) = self.below(frames, space, high, 0)?;
+            node.lower(frames, space, high, low)?;
+        }
+        self.cells[0].key = low.into();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Bounds, DATA_START};
+    use crate::storage::{MemoryStorage, Storage};
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// Trees of generation 1 in memory.
+    struct Trees {
+        file: Vec<u8>,
+        space: Space,
+    }
+
+    impl Trees {
+        fn frames(&self) -> Frames {
+            let end = self.space.end();
+            let source = MemoryStorage::new(Arc::new(self.file.clone())).source(end).unwrap();
+            Frames::new(source, Bounds { end, generation: 1 }, Path::new("<memory>").into())
+        }
+
+        fn flush(&mut self, mut tree: TreeEdit) -> Pointer {
+            let mut batch = PageBatch::default();
+            let root = tree.flush(&mut self.space, &mut batch).unwrap();
+            self.file.resize(self.space.end() as usize, 0);
+            for (offset, bytes) in batch.runs() {
+                self.file[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            }
+            root
+        }
+    }
+
+    fn key(n: usize) -> Vec<u8> {
+        format!("{n:0100}").into_bytes()
+    }
+
+    #[test]
+    fn a_tree_can_lose_all_keys_below_an_inner_page() {
+        const COUNT: usize = 3000;
+        let mut trees = Trees { file: vec![0; DATA_START as usize], space: Space::new(DATA_START, 1) };
+        let (mut tree, frames) = (TreeEdit::new(Pointer::Null), trees.frames());
+        for n in 0..COUNT {
+            tree.insert(&frames, &mut trees.space, &key(n), vec![n as u8]).unwrap();
+        }
+        let full = trees.flush(tree);
+        let frames = trees.frames();
+        let level = tree::page(&frames, &full, &tree::WHOLE, &mut Vec::new()).unwrap().level();
+        assert_eq!(level, 2, "the test needs a tree of three levels");
+        for (from, to) in [(0, 2000), (1000, 2000), (0, COUNT - 1), (1, COUNT)] {
+            let mut tree = TreeEdit::new(full);
+            for n in from..to {
+                assert!(tree.remove(&frames, &mut trees.space, &key(n)).unwrap());
+            }
+            let root = trees.flush(tree);
+            let frames = trees.frames();
+            for n in 0..COUNT {
+                let found = tree::get(&frames, &root, &key(n)).unwrap();
+                assert_eq!(found, (!(from..to).contains(&n)).then(|| vec![n as u8]), "{from}..{to}: {n}");
+            }
+            let mut keys = 0;
+            tree::scan(&frames, &root, b"", &mut |met| {
+                match met {
+                    tree::Met::Lost(error) => panic!("{error}"),
+                    tree::Met::Entry { .. } => keys += 1,
+                    tree::Met::Page(_) => {}
+                }
+                std::ops::ControlFlow::Continue(())
+            });
+            assert_eq!(keys, COUNT - (to - from));
+        }
     }
 }
