@@ -7,11 +7,11 @@ use brickmap::{Array, Axis, Element, EntryKind, OpenOptions, Ragged, Selection, 
 use std::mem::MaybeUninit;
 
 /// Bytes of one result, about: selections are cut down to it, since a small file can describe a large array.
-const RESULT_BYTES: u64 = 128 << 10;
+const RESULT_BYTES: u64 = 32 << 10;
 /// Bytes of all results of one store, about.
-const ALL_BYTES: u64 = 8 << 20;
+const ALL_BYTES: u64 = 1 << 20;
 /// Items of one result: each may be in a chunk of its own.
-const RESULT_ITEMS: u64 = 4096;
+const RESULT_ITEMS: u64 = 1024;
 
 /// Opens a store of these bytes with and without a cache of blocks, and reads both.
 pub(crate) fn read_everything(bytes: &[u8]) {
@@ -56,7 +56,6 @@ pub(crate) fn read_everything(bytes: &[u8]) {
 
 fn read_array(plain: &Array, cached: &Array, budget: &mut u64) {
     let description = format!("{plain:?} {:?} {:?}", plain.codec(), plain.fill_value());
-    assert_eq!(plain.is_empty(), plain.len() == 0, "{description}");
     let _ = (plain.nbytes(), plain.stored_bytes(), plain.stored_chunks(), plain.ndim(), plain.chunks());
     for selection in selections(plain.shape(), plain.dtype().itemsize() as u64) {
         let Ok(bytes) = plain.read_bytes(&selection) else { continue };
@@ -147,10 +146,7 @@ fn read_typed<T: Element>(array: &Array, selection: &Selection, bytes: &[u8]) {
         return;
     }
     let same = |items: &[T], how: &str| {
-        assert!(
-            items.len() * size_of::<T>() == bytes.len(),
-            "{array:?}: {selection:?} has another length as {how}"
-        );
+        assert!(size_of_val(items) == bytes.len(), "{array:?}: {selection:?} has another length as {how}");
         // Compared by their bytes, since a NaN is not equal to itself.
         assert!(
             bytemuck::cast_slice::<T, u8>(items) == bytes,
@@ -223,6 +219,6 @@ fn read_runs<T: Element>(ragged: &Ragged, selection: &Selection) {
             runs.iter().map(<[T]>::len).sum::<usize>(),
             (0..runs.len()).filter_map(|n| runs.get(n)).flatten().count()
         );
-        assert_eq!(runs.is_empty(), runs.len() == 0);
+        assert!(runs.get(runs.len()).is_none());
     }
 }

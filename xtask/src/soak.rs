@@ -19,7 +19,9 @@ impl Options {
         let mut options = Options { minutes: 10, cases: 20_000 };
         for pair in arguments.chunks(2) {
             let [name, value] = pair else { return Err(format!("'{}' needs a number", pair.join(" "))) };
-            let value = value.parse().map_err(|_| format!("'{name} {value}' is not a number"))?;
+            // The fuzzer takes 0 for no limit.
+            let positive = value.parse().ok().filter(|&value| value > 0);
+            let value = positive.ok_or_else(|| format!("'{name} {value}' is not a number above 0"))?;
             match name.as_str() {
                 "--minutes" => options.minutes = value,
                 "--cases" => options.cases = value,
@@ -80,7 +82,7 @@ mod tests {
     fn options() {
         assert_eq!(parse("").unwrap(), Options { minutes: 10, cases: 20_000 });
         assert_eq!(parse("--minutes 3 --cases 7").unwrap(), Options { minutes: 3, cases: 7 });
-        for wrong in ["--minutes", "--minutes x", "--hours 1", "3"] {
+        for wrong in ["--minutes", "--minutes x", "--minutes 0", "--hours 1", "3"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
