@@ -56,8 +56,8 @@ impl<'a> Destination<'a> {
             let mut axes: SmallVec<[(u128, u64); 4]> = SmallVec::new();
             for (&len, &stride) in shape.iter().zip(strides) {
                 let reach = i128::from(len - 1) * stride as i128;
-                low += reach.min(0);
-                high += reach.max(0);
+                low = low.saturating_add(reach.min(0));
+                high = high.saturating_add(reach.max(0));
                 if len > 1 {
                     axes.push(((stride as i128).unsigned_abs(), len));
                 }
@@ -74,7 +74,7 @@ impl<'a> Destination<'a> {
                         "a destination in which items overlap: strides of {strides:?} bytes for the shape {shape:?}"
                     )));
                 }
-                reach += stride * u128::from(len - 1);
+                reach = reach.saturating_add(stride * u128::from(len - 1));
             }
         }
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_add(offset);
