@@ -213,12 +213,12 @@ impl Ragged {
 
 /// The numbers, in C order of the array, of the items of a selection, in C order of the selection.
 fn numbers<'a>(selection: &'a ResolvedSelection, shape: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
-    let indices: Vec<Vec<u64>> = selection.axes().iter().map(indices).collect();
+    let indices: Vec<Indices> = selection.axes().iter().map(Indices::of).collect();
     (0..selection.len()).map(move |n| {
         let (mut rest, mut number, mut items) = (n, 0, 1);
         for (indices, len) in indices.iter().zip(shape).rev() {
-            let count = indices.len() as u64;
-            number += indices[saturating_usize(rest % count)] * items;
+            let count = indices.len();
+            number += indices.get(rest % count) * items;
             rest /= count;
             items *= len;
         }
@@ -226,16 +226,36 @@ fn numbers<'a>(selection: &'a ResolvedSelection, shape: &'a [u64]) -> impl Itera
     })
 }
 
-/// The indices along one dimension, in the order of their positions.
-fn indices(axis: &AxisSelection) -> Vec<u64> {
-    match axis {
-        AxisSelection::Range { start, step, len } => {
-            (0..*len).map(|n| start.wrapping_add_signed(step.wrapping_mul(n.cast_signed()))).collect()
+/// The indices along one dimension, in the order of their positions. A range is not written out: its length may be
+/// what a file says.
+enum Indices {
+    Range { start: u64, step: i64, len: u64 },
+    List(Vec<u64>),
+}
+
+impl Indices {
+    fn of(axis: &AxisSelection) -> Indices {
+        match axis {
+            AxisSelection::Range { start, step, len } => Indices::Range { start: *start, step: *step, len: *len },
+            AxisSelection::List { sorted } => {
+                let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
+                by_position.sort_unstable();
+                Indices::List(by_position.into_iter().map(|(_, index)| index).collect())
+            }
         }
-        AxisSelection::List { sorted } => {
-            let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
-            by_position.sort_unstable();
-            by_position.into_iter().map(|(_, index)| index).collect()
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Indices::Range { len, .. } => *len,
+            Indices::List(indices) => indices.len() as u64,
+        }
+    }
+
+    fn get(&self, n: u64) -> u64 {
+        match self {
+            Indices::Range { start, step, .. } => start.wrapping_add_signed(step.wrapping_mul(n.cast_signed())),
+            Indices::List(indices) => indices[saturating_usize(n)],
         }
     }
 }
@@ -247,8 +267,8 @@ mod write {
     use crate::dtype::{Dtype, Element};
     use crate::error::{Error, Result};
     use crate::format::{RaggedElement, RaggedRecord, Record};
-    use crate::selection::ResolvedSelection;
-    use crate::shape::{self, Dims};
+    use crate::selection::{ResolvedSelection, Selection};
+    use crate::shape::Dims;
     use crate::store::{Staged, Staging, Writer};
     use smallvec::smallvec;
 
@@ -257,8 +277,8 @@ mod write {
         ///
         /// # Errors
         ///
-        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that of the
-        /// shape.
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that
+        /// of the shape, [`Error::TooLarge`] for a shape past the limits.
         pub fn create_strings<S: AsRef<str>>(&mut self, path: &str, shape: &[u64], strings: &[S]) -> Result<()> {
             let runs = strings.iter().map(|string| string.as_ref().as_bytes());
             self.create_runs(path, shape, RaggedElement::Strings, Dtype::U8, runs)
@@ -268,8 +288,8 @@ mod write {
         ///
         /// # Errors
         ///
-        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that of the
-        /// shape.
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that
+        /// of the shape, [`Error::TooLarge`] for a shape past the limits.
         pub fn create_ragged<T: Element, R: AsRef<[T]>>(&mut self, path: &str, shape: &[u64], runs: &[R]) -> Result<()> {
             let runs = runs.iter().map(|run| run.as_ref());
             self.create_runs(path, shape, RaggedElement::Values, T::dtype(), runs)
@@ -283,7 +303,8 @@ mod write {
             dtype: Dtype,
             runs: impl ExactSizeIterator<Item = &'a [T]>,
         ) -> Result<()> {
-            if shape.len() > shape::MAX_NDIM || shape::product(shape) != Some(runs.len() as u64) {
+            // The limits of shapes, of ragged arrays as of others, are those of what can be selected.
+            if Selection::all().resolve(shape)?.len() != runs.len() as u64 {
                 return Err(Error::invalid(format!("{} items for a ragged array of shape {shape:?}", runs.len())));
             }
             let mut offsets = vec![0i64];

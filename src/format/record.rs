@@ -261,7 +261,8 @@ impl RaggedRecord {
         let (offsets, values) = (part()?, part()?);
         fields.end()?;
         let items = shape::product(&shape).filter(|&items| items < shape::MAX_LEN);
-        let right = offsets.dtype == Dtype::I64
+        let right = shape.iter().all(|&len| len <= shape::MAX_LEN)
+            && offsets.dtype == Dtype::I64
             && items.is_some_and(|items| offsets.shape[..] == [items + 1])
             && values.shape.len() == 1
             && (element == RaggedElement::Values || values.dtype == Dtype::U8);
