@@ -5,7 +5,7 @@ mod common;
 use brickmap::{Array, Axis, Backend, Dtype, Element, Error, OpenOptions, Selection, Store, StridedMut};
 use common::dense::{Dense, Picked, pick};
 use common::draw::{self, Case, Written};
-use common::{Aligned, Random, cases, check};
+use common::{Aligned, Random, cases, check, typed};
 use proptest::collection::vec;
 use std::mem::MaybeUninit;
 use std::path::Path;

@@ -151,8 +151,9 @@ impl Writer {
     /// done for.
     pub(super) fn stage_write<R>(&mut self, path: &str, work: impl FnOnce(Staging<'_>) -> Result<R>) -> Result<R> {
         let outcome = self.stage(path).and_then(work);
-        if let Err(error) = &outcome {
-            self.poison(error);
+        match &outcome {
+            Ok(_) => self.note_change(),
+            Err(error) => self.poison(error),
         }
         outcome
     }

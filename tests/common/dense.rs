@@ -4,27 +4,27 @@ use brickmap::Axis;
 
 /// An array in memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dense {
-    pub shape: Vec<u64>,
-    pub itemsize: usize,
-    pub bytes: Vec<u8>,
+pub(crate) struct Dense {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) itemsize: usize,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What a selection means: the indices along each dimension of the array, and the shape of the result.
 #[derive(Clone, Debug)]
-pub struct Picked {
-    pub indices: Vec<Vec<u64>>,
-    pub shape: Vec<u64>,
+pub(crate) struct Picked {
+    pub(crate) indices: Vec<Vec<u64>>,
+    pub(crate) shape: Vec<u64>,
 }
 
 impl Picked {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.indices.iter().map(Vec::len).product()
     }
 }
 
 /// What NumPy, with `np.ix_` for lists, understands by these entries.
-pub fn pick(axes: &[Axis], array: &[u64]) -> Picked {
+pub(crate) fn pick(axes: &[Axis], array: &[u64]) -> Picked {
     let spoken_of = axes.iter().filter(|axis| !matches!(axis, Axis::Ellipsis | Axis::NewAxis)).count();
     let mut axes = axes.to_vec();
     let whole = vec![Axis::FULL; array.len() - spoken_of];
@@ -74,13 +74,13 @@ fn slice(len: u64, start: Option<i64>, stop: Option<i64>, step: i64) -> Vec<u64>
 
 impl Dense {
     /// An array whose items are all `item`.
-    pub fn filled(shape: &[u64], item: &[u8]) -> Dense {
+    pub(crate) fn filled(shape: &[u64], item: &[u8]) -> Dense {
         let count = shape.iter().product::<u64>() as usize;
         Dense { shape: shape.to_vec(), itemsize: item.len(), bytes: item.repeat(count) }
     }
 
     /// The numbers of the selected items in C order of the selection.
-    pub fn numbers(&self, picked: &Picked) -> Vec<usize> {
+    pub(crate) fn numbers(&self, picked: &Picked) -> Vec<usize> {
         fn along(indices: &[Vec<u64>], shape: &[u64], number: u64, out: &mut Vec<usize>) {
             match indices.split_first() {
                 None => out.push(number as usize),
@@ -97,13 +97,13 @@ impl Dense {
     }
 
     /// The selected items.
-    pub fn read(&self, picked: &Picked) -> Vec<u8> {
+    pub(crate) fn read(&self, picked: &Picked) -> Vec<u8> {
         let size = self.itemsize;
         self.numbers(picked).into_iter().flat_map(|n| &self.bytes[n * size..(n + 1) * size]).copied().collect()
     }
 
     /// Sets the selected items, one after the other.
-    pub fn write(&mut self, picked: &Picked, items: &[u8]) {
+    pub(crate) fn write(&mut self, picked: &Picked, items: &[u8]) {
         let size = self.itemsize;
         for (n, item) in self.numbers(picked).into_iter().zip(items.chunks_exact(size)) {
             self.bytes[n * size..(n + 1) * size].copy_from_slice(item);

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Every kind of dtype, opaque and structured ones of small and large items among them.
-pub fn dtypes() -> Vec<Dtype> {
+pub(crate) fn dtypes() -> Vec<Dtype> {
     let time = |multiplier, base| TimeUnit::new(multiplier, base).unwrap();
     vec![
         Dtype::F32,
@@ -47,7 +47,7 @@ fn dtype() -> impl Strategy<Value = Dtype> {
 
 /// What items are like.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Values {
+pub(crate) enum Values {
     Zero,
     Constant,
     Ramp,
@@ -58,7 +58,7 @@ pub enum Values {
     Random,
 }
 
-pub fn values() -> impl Strategy<Value = Values> {
+pub(crate) fn values() -> impl Strategy<Value = Values> {
     select(vec![
         Values::Ramp,
         Values::Zero,
@@ -83,7 +83,7 @@ fn word(dtype: &Dtype) -> usize {
 }
 
 /// `count` items.
-pub fn items(dtype: &Dtype, values: Values, seed: u64, count: usize) -> Vec<u8> {
+pub(crate) fn items(dtype: &Dtype, values: Values, seed: u64, count: usize) -> Vec<u8> {
     let mut random = Random(seed);
     let (size, word) = (dtype.itemsize(), word(dtype));
     let any = |random: &mut Random, len: usize| -> Vec<u8> { (0..len).map(|_| random.next() as u8).collect() };
@@ -127,17 +127,17 @@ pub fn items(dtype: &Dtype, values: Values, seed: u64, count: usize) -> Vec<u8> 
 
 /// An array to be made.
 #[derive(Clone, Debug)]
-pub struct Drawn {
-    pub dtype: Dtype,
-    pub shape: Vec<u64>,
-    pub chunks: Option<Vec<u64>>,
-    pub blocks: Option<Vec<u64>>,
-    pub codec: Codec,
-    pub fill: Option<Vec<u8>>,
+pub(crate) struct Drawn {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) chunks: Option<Vec<u64>>,
+    pub(crate) blocks: Option<Vec<u64>>,
+    pub(crate) codec: Codec,
+    pub(crate) fill: Option<Vec<u8>>,
 }
 
 impl Drawn {
-    pub fn spec(&self) -> ArraySpec {
+    pub(crate) fn spec(&self) -> ArraySpec {
         let mut spec = ArraySpec::new(self.dtype.clone(), self.shape.clone()).codec(self.codec);
         if let Some(chunks) = &self.chunks {
             spec = spec.chunks(chunks.clone());
@@ -152,17 +152,17 @@ impl Drawn {
     }
 
     /// The array as it is before anything is written.
-    pub fn empty(&self) -> Dense {
+    pub(crate) fn empty(&self) -> Dense {
         let fill = self.fill.clone().unwrap_or_else(|| vec![0; self.dtype.itemsize()]);
         Dense::filled(&self.shape, &fill)
     }
 
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.shape.iter().product::<u64>() as usize
     }
 
     /// Items for the whole array in which each chunk is at random all fill, all one value, all another, or of `values`.
-    pub fn mosaic(&self, values: Values, seed: u64) -> Vec<u8> {
+    pub(crate) fn mosaic(&self, values: Values, seed: u64) -> Vec<u8> {
         let size = self.dtype.itemsize();
         let mut bytes = items(&self.dtype, values, seed, self.count());
         let constants = items(&self.dtype, Values::Random, !seed, 2);
@@ -241,6 +241,7 @@ fn drawn_within(shape: impl Strategy<Value = Vec<u64>>, items: u64, bytes: u64) 
                 chunks
             });
             let blocks = blocks.map(|cuts| cut(cuts, chunks.as_ref().unwrap_or(&shape)));
+            let blocks = blocks.map(|blocks| within(blocks, itemsize, u64::MAX, 16 << 20));
             let fill = fill.map(|(values, seed)| items_of_fill(&dtype, values, seed));
             Drawn { dtype, shape, chunks, blocks, codec, fill }
         },
@@ -252,12 +253,12 @@ fn items_of_fill(dtype: &Dtype, values: Values, seed: u64) -> Vec<u8> {
 }
 
 /// A small array, cut into chunks and blocks at random.
-pub fn array() -> impl Strategy<Value = Drawn> {
+pub(crate) fn array() -> impl Strategy<Value = Drawn> {
     drawn_within(shape(), 3000, 100_000)
 }
 
 /// An array of a few MB, which is worth several threads.
-pub fn large_array() -> impl Strategy<Value = Drawn> {
+pub(crate) fn large_array() -> impl Strategy<Value = Drawn> {
     let shape = prop_oneof![
         vec(400_000..1_000_000u64, 1),
         vec(500..2500u64, 2),
@@ -306,7 +307,7 @@ impl AxisRecipe {
 
 /// A selection that does not know its array yet.
 #[derive(Clone, Debug)]
-pub struct SelectionRecipe {
+pub(crate) struct SelectionRecipe {
     axes: Vec<AxisRecipe>,
     /// Whether whole dimensions are left out, and where.
     ellipsis: u8,
@@ -314,7 +315,7 @@ pub struct SelectionRecipe {
 }
 
 impl SelectionRecipe {
-    pub fn axes(&self, shape: &[u64]) -> Vec<Axis> {
+    pub(crate) fn axes(&self, shape: &[u64]) -> Vec<Axis> {
         let mut axes: Vec<Axis> = shape.iter().zip(&self.axes).map(|(len, recipe)| recipe.axis(*len)).collect();
         let whole = |axis: Option<&Axis>| axis == Some(&Axis::FULL);
         match self.ellipsis {
@@ -338,7 +339,7 @@ impl SelectionRecipe {
     }
 }
 
-pub fn selection() -> impl Strategy<Value = SelectionRecipe> {
+pub(crate) fn selection() -> impl Strategy<Value = SelectionRecipe> {
     let axis = (0..16u8, option::of(any::<u16>()), option::of(any::<u16>()), any::<u8>(), vec(any::<u16>(), 0..7))
         .prop_map(|(kind, start, stop, step, list)| AxisRecipe { kind, start, stop, step, list });
     let new = prop_oneof![5 => Just(Vec::new()), 1 => vec(any::<u8>(), 1..3)];
@@ -347,17 +348,17 @@ pub fn selection() -> impl Strategy<Value = SelectionRecipe> {
 
 /// An array, what is written to it, and selections to read.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub array: Drawn,
+pub(crate) struct Case {
+    pub(crate) array: Drawn,
     /// Whole, in chunks of different kinds, or only a selection.
-    pub written: Written,
-    pub values: Values,
-    pub seed: u64,
-    pub selections: Vec<Vec<Axis>>,
+    pub(crate) written: Written,
+    pub(crate) values: Values,
+    pub(crate) seed: u64,
+    pub(crate) selections: Vec<Vec<Axis>>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Written {
+pub(crate) enum Written {
     Whole,
     Mosaic,
     Part(Vec<Axis>),
@@ -365,7 +366,7 @@ pub enum Written {
 
 impl Case {
     /// Creates the array and writes it; returns what must be in it.
-    pub fn create(&self, writer: &mut Writer, path: &str) -> Dense {
+    pub(crate) fn create(&self, writer: &mut Writer, path: &str) -> Dense {
         writer.create_array(path, &self.array.spec()).unwrap();
         let mut dense = self.array.empty();
         let axes = match &self.written {
@@ -384,7 +385,7 @@ impl Case {
 }
 
 /// Writes items as bytes or, if `typed`, as the Rust type that holds them.
-pub fn write(writer: &mut Writer, path: &str, dtype: &Dtype, selection: &Selection, bytes: &[u8], typed: bool) {
+pub(crate) fn write(writer: &mut Writer, path: &str, dtype: &Dtype, selection: &Selection, bytes: &[u8], typed: bool) {
     fn of<T: Element>(writer: &mut Writer, path: &str, selection: &Selection, bytes: &[u8], done: &mut bool) {
         // The bytes of a vector of bytes need not be aligned for T.
         let items: Vec<T> = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
@@ -393,7 +394,7 @@ pub fn write(writer: &mut Writer, path: &str, dtype: &Dtype, selection: &Selecti
     }
     let mut done = false;
     if typed {
-        crate::typed!(dtype, of(writer, path, selection, bytes, &mut done));
+        super::typed!(dtype, of(writer, path, selection, bytes, &mut done));
     }
     if !done {
         writer.write_bytes(path, selection, bytes, brickmap::WriteOptions::new()).unwrap();
@@ -415,10 +416,10 @@ fn case_of(array: impl Strategy<Value = Drawn>, selections: std::ops::Range<usiz
     )
 }
 
-pub fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     case_of(array(), 2..6)
 }
 
-pub fn large_case() -> impl Strategy<Value = Case> {
+pub(crate) fn large_case() -> impl Strategy<Value = Case> {
     case_of(large_array(), 2..4)
 }

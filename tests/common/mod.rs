@@ -4,8 +4,8 @@
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part of this")]
 
-pub mod dense;
-pub mod draw;
+pub(crate) mod dense;
+pub(crate) mod draw;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -13,7 +13,6 @@ use std::fmt::Debug;
 use std::hash::{BuildHasher, Hasher};
 
 /// Calls the function for the Rust type that holds items of a dtype, if there is one.
-#[macro_export]
 macro_rules! typed {
     ($dtype:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $dtype {
@@ -34,15 +33,16 @@ macro_rules! typed {
         }
     };
 }
+pub(crate) use typed;
 
 /// This part, in thousandths, of all cases that are to be drawn; at least 1.
-pub fn cases(thousandths: u32) -> u32 {
+pub(crate) fn cases(thousandths: u32) -> u32 {
     let all = std::env::var("BRICKMAP_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2500u32);
     (u64::from(all) * u64::from(thousandths) / 1000).max(1) as u32
 }
 
 /// Runs `test` with `cases` drawn values. A failure is shrunk, and reported with the seed that repeats it.
-pub fn check<S: Strategy>(name: &str, cases: u32, strategy: S, test: impl Fn(S::Value))
+pub(crate) fn check<S: Strategy>(name: &str, cases: u32, strategy: S, test: impl Fn(S::Value))
 where
     S::Value: Debug,
 {
@@ -66,10 +66,10 @@ fn any_seed() -> u64 {
 }
 
 /// SplitMix64: numbers that a seed gives again.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -77,19 +77,19 @@ impl Random {
     }
 
     /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 }
 
 /// The bytes of a file, aligned as a map is.
-pub struct Aligned {
+pub(crate) struct Aligned {
     words: Vec<u128>,
     len: usize,
 }
 
 impl Aligned {
-    pub fn read(path: &std::path::Path) -> Aligned {
+    pub(crate) fn read(path: &std::path::Path) -> Aligned {
         let bytes = std::fs::read(path).unwrap();
         let mut words = vec![0u128; bytes.len().div_ceil(16)];
         bytemuck::cast_slice_mut::<u128, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
