@@ -16,11 +16,14 @@ pub(crate) enum Outcome {
 pub(crate) fn read_everything(store: &Store, contents: &Contents, report: &mut dyn FnMut(&str, Outcome)) {
     let snapshot = store.snapshot();
     let mut tell = |what: &str, outcome: Result<Vec<&str>>| {
-        report(what, match outcome {
-            Ok(wrong) if wrong.is_empty() => Outcome::Right,
-            Ok(wrong) => Outcome::Wrong(wrong.join(", ")),
-            Err(error) => Outcome::Failed(error),
-        });
+        report(
+            what,
+            match outcome {
+                Ok(wrong) if wrong.is_empty() => Outcome::Right,
+                Ok(wrong) => Outcome::Wrong(wrong.join(", ")),
+                Err(error) => Outcome::Failed(error),
+            },
+        );
     };
     tell("entries", entries(&snapshot, contents));
     for (path, json) in &contents.attributes {
@@ -36,7 +39,8 @@ pub(crate) fn read_everything(store: &Store, contents: &Contents, report: &mut d
     }
     for (path, strings) in &contents.strings {
         let outcome = snapshot.ragged(path).and_then(|ragged| ragged.read_strings(&Selection::all()));
-        let outcome = outcome.map(|found| if found.iter().eq(strings.iter()) { vec![] } else { vec!["strings"] });
+        let outcome =
+            outcome.map(|found| if found.iter().eq(strings.iter()) { vec![] } else { vec!["strings"] });
         tell(&format!("ragged {path}"), outcome);
     }
     for (path, runs) in &contents.runs {
@@ -55,13 +59,19 @@ fn array(array: &Array, dense: &Dense) -> Result<Vec<&'static str>> {
     let steps: Selection = vec!["::-2"; dense.shape.len()].join(",").parse()?;
     let stepped = array.read_bytes(&steps);
     let viewed = if array.is_raw() { view(array) } else { Ok(None) };
-    if let Ok(items) = &whole && *items != dense.items {
+    if let Ok(items) = &whole
+        && *items != dense.items
+    {
         wrong.push("items");
     }
-    if let Ok(items) = &stepped && *items != dense.every_second_from_the_end() {
+    if let Ok(items) = &stepped
+        && *items != dense.every_second_from_the_end()
+    {
         wrong.push("every second item");
     }
-    if let Ok(Some(items)) = &viewed && *items != dense.items {
+    if let Ok(Some(items)) = &viewed
+        && *items != dense.items
+    {
         wrong.push("view");
     }
     if wrong.is_empty() {

@@ -34,7 +34,8 @@ impl Dense {
     pub fn every_second_from_the_end(&self) -> Vec<u8> {
         let counts: Vec<u64> = self.shape.iter().map(|len| len.div_ceil(2)).collect();
         let bytes = positions(&counts).into_iter().flat_map(|at| {
-            let number = at.iter().zip(&self.shape).fold(0, |number, (at, len)| number * len + (len - 1 - 2 * at));
+            let number =
+                at.iter().zip(&self.shape).fold(0, |number, (at, len)| number * len + (len - 1 - 2 * at));
             let start = number as usize * self.itemsize;
             self.items[start..start + self.itemsize].to_vec()
         });
@@ -77,9 +78,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     for key in 0..5u64 {
         let (row, column) = (4 * (key >> 1), 4 * (key & 1));
         let valid = [4.min(10 - row), 4.min(7 - column)];
-        let items = block_items(&valid, &[2, 3], &|at| {
-            value(&[at[0] + row, at[1] + column]).to_le_bytes().to_vec()
-        });
+        let items =
+            block_items(&valid, &[2, 3], &|at| value(&[at[0] + row, at[1] + column]).to_le_bytes().to_vec());
         let (filter, blocks): (_, Vec<_>) = match key {
             0 => ((0, 0, 0), items.into_iter().map(|items| (0, items)).collect()),
             1 => ((2, 0, 0), items.into_iter().map(|items| (2, zstd_stored(&items))).collect()),
@@ -152,7 +152,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     record(&forge, "struct", Record::new(fields, &[2], &[2], &[2], &[]).index(chunk));
     contents.array("struct", &[2], items);
     let days = dtype_with(6, 4, 8, 1, "");
-    let chunk = forge.chunk("time chunk", (0, 0, 0), &[2], &[(0, le(&[1i64, i64::MIN].map(i64::to_le_bytes)))]);
+    let chunk =
+        forge.chunk("time chunk", (0, 0, 0), &[2], &[(0, le(&[1i64, i64::MIN].map(i64::to_le_bytes)))]);
     record(&forge, "time", Record::new(days, &[2], &[2], &[2], &[]).index(chunk));
     contents.array("time", &[2], le(&[1i64, i64::MIN].map(i64::to_le_bytes)));
 
@@ -175,9 +176,9 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     let index = forge.index("pieces index", 0, 0, &[(0, first), (1, second)]);
     let pieces = Record::new(dtype(2, 2), &[10, 2], &[8, 2], &[2, 2], &[0]).fill(&(-7i16).to_le_bytes());
     record(&forge, "pieces", pieces.index(index));
-    let expected = positions(&[10, 2]).into_iter().flat_map(|at| {
-        (if at[0] < 9 { 100 * at[0] as i16 + at[1] as i16 } else { -7 }).to_le_bytes()
-    });
+    let expected = positions(&[10, 2])
+        .into_iter()
+        .flat_map(|at| (if at[0] < 9 { 100 * at[0] as i16 + at[1] as i16 } else { -7 }).to_le_bytes());
     contents.array("pieces", &[10, 2], expected);
 
     // group/raw: two chunks.
@@ -191,20 +192,22 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     contents.array("group/raw", &[6, 4], items);
 
     // strings and runs.
-    let parts = |forge: &mut Forge<'_>, path: &str, offsets: &[i64], class: u8, size: u32, values: Vec<u8>| {
-        let n = offsets.len() as u64;
-        let items = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-        let index = forge.chunk(&format!("{path} offsets"), (0, 0, 0), &[n], &[(0, items)]);
-        let mut offsets = Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).encode();
-        forge.edit(&format!("record {path} offsets"), &mut offsets);
-        let n = values.len() as u64 / u64::from(size);
-        let index = forge.chunk(&format!("{path} values"), (0, 0, 0), &[n], &[(0, values)]);
-        let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[]).index(index).encode();
-        forge.edit(&format!("record {path} values"), &mut values);
-        (offsets, values)
-    };
+    let parts =
+        |forge: &mut Forge<'_>, path: &str, offsets: &[i64], class: u8, size: u32, values: Vec<u8>| {
+            let n = offsets.len() as u64;
+            let items = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+            let index = forge.chunk(&format!("{path} offsets"), (0, 0, 0), &[n], &[(0, items)]);
+            let mut offsets = Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).encode();
+            forge.edit(&format!("record {path} offsets"), &mut offsets);
+            let n = values.len() as u64 / u64::from(size);
+            let index = forge.chunk(&format!("{path} values"), (0, 0, 0), &[n], &[(0, values)]);
+            let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[]).index(index).encode();
+            forge.edit(&format!("record {path} values"), &mut values);
+            (offsets, values)
+        };
     let strings = ["brick", "", "é", "map"];
-    let (offsets, values) = parts(&mut forge, "strings", &[0, 5, 5, 7, 10], 3, 1, strings.concat().into_bytes());
+    let (offsets, values) =
+        parts(&mut forge, "strings", &[0, 5, 5, 7, 10], 3, 1, strings.concat().into_bytes());
     let mut bytes = ragged(0, &[2, 2], &offsets, &values);
     forge.edit("record strings", &mut bytes);
     entries.push((b"strings".to_vec(), bytes));
