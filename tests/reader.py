@@ -225,12 +225,9 @@ class File:
         if length < 1 << 31:
             need(len(cell) == 4 + length, f"{where}: cell size")
             return bytes(cell[4:])
-        length -= 1 << 31
+        need(length == 1 << 31, f"{where}: length of a value")
         need(len(cell) == 44, f"{where}: cell size")
-        pointer = Pointer.at(cell, 4)
-        blob = self.follow(pointer, BLOB)
-        need(len(blob) == 16 + length, f"{where}: length of a blob")
-        return bytes(blob[16:])
+        return bytes(self.follow(Pointer.at(cell, 4), BLOB)[16:])
 
 
 def read_dtype(buffer):

@@ -2,7 +2,7 @@
 //!
 //! Each subcommand is a file in [`command`]. What they share stands beside it: [`failure`] gives errors their exit codes,
 //! [`output`] writes files that appear whole or not at all, [`progress`] draws bars, [`npy`] reads and writes NumPy's
-//! files, [`print`] shows items as NumPy does.
+//! files, [`mod@print`] shows items as NumPy does.
 
 mod boxes;
 mod command;

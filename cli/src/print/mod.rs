@@ -1,6 +1,6 @@
 //! Showing items: as text as NumPy prints arrays, and as JSON.
 //!
-//! [`Item`] is what one item is made of. [`texts`] turns items into words of equal width, [`layout`] puts them into
+//! [`Item`] is what one item is made of. [`texts`] turns items into words of equal width, [`layout()`] puts them into
 //! brackets and lines, and [`edges`] finds which items a long array is summarised by, so that only they are read.
 
 mod edges;
