@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Slice reads of one float32 volume (300x512x512): brickmap beside python-blosc2, in one run.
 
-    python benches/slices.py [--threads 1,2] [--rounds 3] [--directory DIR]
+    python benches/slices.py [--threads 1,2] [--rounds 3] [--codec planes] [--directory DIR]
 
-Needs numpy and blosc2. Both stores have the same chunk and block shapes, codec (zstd), level (1) and number of threads,
-and allocate the result of every read anew. The programs take turns; a figure is the median of the rounds' medians.
+Needs numpy and blosc2. Both stores have the same chunk and block shapes, codec (bytes of equal place together, zstd), level
+(1) and number of threads, and allocate the result of every read anew. `--codec balanced` (or fast, small) is what
+brickmap chooses by itself. The programs take turns; a figure is the median of the rounds' medians.
 Prints milliseconds, and how many times faster brickmap is: with its block cache off, and as it is by default.
 """
 import argparse
@@ -60,8 +61,9 @@ def blosc2_round(a, directory, threads, seconds):
     return dict(report, write=statistics.median(write) * 1e3, bytes=os.path.getsize(path))
 
 
-def brickmap_round(program, npy, directory, threads, seconds):
-    command = [program, npy, directory, '--threads', str(threads), '--seconds', str(seconds)]
+def brickmap_round(program, npy, directory, threads, seconds, codec):
+    command = [program, npy, directory, '--threads', str(threads), '--seconds', str(seconds),
+               '--codec', codec]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -70,6 +72,7 @@ def main():
     parser.add_argument('--threads', default='1,2')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seconds', type=float, default=0.7)
+    parser.add_argument('--codec', default='planes')
     parser.add_argument('--directory', default=None)
     options = parser.parse_args()
     subprocess.run(['cargo', 'build', '--release', '-q', '-p', 'brickmap-benches', '--bin', 'slices'], check=True, cwd=ROOT)
@@ -82,9 +85,9 @@ def main():
             theirs, ours = [], []
             for _ in range(options.rounds):
                 theirs.append(blosc2_round(a, directory, threads, options.seconds))
-                ours.append(brickmap_round(program, npy, directory, threads, options.seconds))
+                ours.append(brickmap_round(program, npy, directory, threads, options.seconds, options.codec))
             middle = lambda rows, *keys: statistics.median(row[keys[0]] if len(keys) == 1 else row[keys[0]][keys[1]] for row in rows)
-            print(f'\nthreads {threads}: ms, blosc2 {blosc2.__version__} | brickmap, cache off | default cache')
+            print(f'\nthreads {threads}, {options.codec}: ms, blosc2 {blosc2.__version__} | brickmap, cache off | default cache')
             ratios = {'uncached': [], 'default': []}
             for task in TASKS:
                 b = middle(theirs, task)

@@ -31,7 +31,7 @@ pub(crate) enum MemoryOrder {
 
 impl MemoryOrder {
     /// The dimensions, that of neighbours first.
-    fn from_neighbours(self, ndim: usize) -> Vec<usize> {
+    fn near_to_far(self, ndim: usize) -> Vec<usize> {
         match self {
             MemoryOrder::C => (0..ndim).rev().collect(),
             MemoryOrder::Fortran => (0..ndim).collect(),
@@ -59,7 +59,7 @@ pub(crate) fn boxes(
             .map(|((&start, &len), &whole)| len.min(whole - start))
             .collect();
         let mut after = origin.clone();
-        for dim in order.from_neighbours(shape.len()) {
+        for dim in order.near_to_far(shape.len()) {
             after[dim] += lens[dim];
             if after[dim] < shape[dim] {
                 next = Some(after);
@@ -73,7 +73,7 @@ pub(crate) fn boxes(
 
 fn box_shape(shape: &[u64], chunks: &[u64], itemsize: u64, order: MemoryOrder) -> Vec<u64> {
     let mut lens: Vec<u64> = shape.iter().zip(chunks).map(|(&len, &chunk)| chunk.min(len).max(1)).collect();
-    for dim in order.from_neighbours(shape.len()) {
+    for dim in order.near_to_far(shape.len()) {
         let bytes = lens.iter().fold(itemsize, |bytes, &len| bytes.saturating_mul(len)).max(1);
         let times = (BOX_BYTES / bytes).max(1);
         let wanted = lens[dim].saturating_mul(times);
@@ -97,7 +97,7 @@ pub(crate) fn gather(
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let mut from = vec![itemsize; array_shape.len()];
     let mut stride = itemsize;
-    for dim in order.from_neighbours(array_shape.len()) {
+    for dim in order.near_to_far(array_shape.len()) {
         from[dim] = stride;
         stride = stride.saturating_mul(size(array_shape[dim]));
     }
@@ -230,7 +230,7 @@ mod tests {
 
     /// The number, in `order`, of the item at `index`.
     fn number(index: &[u64], shape: &[u64], order: MemoryOrder) -> usize {
-        let far_to_near = order.from_neighbours(shape.len()).into_iter().rev();
+        let far_to_near = order.near_to_far(shape.len()).into_iter().rev();
         far_to_near.fold(0, |number, dim| number * shape[dim] as usize + index[dim] as usize)
     }
 

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 ///
 /// A brick file holds named n-d arrays in small compressed blocks, so that any slice is read without the rest.
 #[derive(Parser)]
-#[command(name = "brickmap", version, propagate_version = true, after_help = AFTER_HELP)]
+#[command(name = "brickmap", version, after_help = AFTER_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

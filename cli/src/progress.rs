@@ -31,12 +31,12 @@ impl Bar {
 
     /// Says how far the work has come. Never cancels it.
     pub(crate) fn tell(&self, progress: Progress) -> ControlFlow<()> {
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.done);
         if self.wanted && self.start.elapsed() > DELAY && !self.shown.swap(true, Ordering::Relaxed) {
             // Draws nothing if standard error is not a terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.set_length(progress.total);
-        self.bar.set_position(progress.done);
         ControlFlow::Continue(())
     }
 }

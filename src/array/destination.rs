@@ -78,7 +78,7 @@ impl<'a> Destination<'a> {
                         "a destination in which items overlap: strides of {strides:?} bytes for the shape {shape:?}"
                     )));
                 }
-                reach += stride * u128::from(len - 1);
+                reach = reach.saturating_add(stride * u128::from(len - 1));
             }
         }
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_add(offset);

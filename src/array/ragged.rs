@@ -293,8 +293,8 @@ mod write {
     use crate::dtype::{Dtype, Element};
     use crate::error::{Error, Result};
     use crate::format::{RaggedElement, RaggedRecord, Record};
-    use crate::selection::ResolvedSelection;
-    use crate::shape::{self, Dims};
+    use crate::selection::{ResolvedSelection, Selection};
+    use crate::shape::Dims;
     use crate::store::{Staged, Staging, Writer};
     use smallvec::smallvec;
 
@@ -303,8 +303,8 @@ mod write {
         ///
         /// # Errors
         ///
-        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that of the
-        /// shape.
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that
+        /// of the shape, [`Error::TooLarge`] for a shape past the limits.
         pub fn create_strings<S: AsRef<str>>(&mut self, path: &str, shape: &[u64], strings: &[S]) -> Result<()> {
             let runs = strings.iter().map(|string| string.as_ref().as_bytes());
             self.create_runs(path, shape, RaggedElement::Strings, Dtype::U8, runs)
@@ -314,8 +314,8 @@ mod write {
         ///
         /// # Errors
         ///
-        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that of the
-        /// shape.
+        /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that
+        /// of the shape, [`Error::TooLarge`] for a shape past the limits.
         pub fn create_ragged<T: Element, R: AsRef<[T]>>(&mut self, path: &str, shape: &[u64], runs: &[R]) -> Result<()> {
             let runs = runs.iter().map(|run| run.as_ref());
             self.create_runs(path, shape, RaggedElement::Values, T::dtype(), runs)
@@ -329,7 +329,8 @@ mod write {
             dtype: Dtype,
             runs: impl ExactSizeIterator<Item = &'a [T]>,
         ) -> Result<()> {
-            if shape.len() > shape::MAX_NDIM || shape::product(shape) != Some(runs.len() as u64) {
+            // The limits of shapes, of ragged arrays as of others, are those of what can be selected.
+            if Selection::all().resolve(shape)?.len() != runs.len() as u64 {
                 return Err(Error::invalid(format!("{} items for a ragged array of shape {shape:?}", runs.len())));
             }
             let mut offsets = vec![0i64];

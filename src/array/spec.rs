@@ -186,5 +186,5 @@ fn raw_rows(rows: u64, rest: &[u64], itemsize: u64) -> u64 {
     // The least number of rows whose bytes are a multiple of 64.
     let unit = 64 >> row.trailing_zeros().min(6);
     let wanted = (RAW_CHUNK_BYTES / row).max(1).next_multiple_of(unit);
-    if rows == 0 { wanted } else { wanted.min(rows.next_multiple_of(unit)) }
+    if rows == 0 { wanted } else { wanted.min(rows.checked_next_multiple_of(unit).unwrap_or(rows)) }
 }

@@ -63,6 +63,9 @@ impl Array {
     /// The numbers of the selected items in C order, if they are one run.
     fn run_of_items(&self, selection: &Selection) -> Result<std::ops::Range<u64>> {
         let resolved = selection.resolve(self.shape())?;
+        if resolved.is_empty() {
+            return Ok(0..0);
+        }
         let (mut start, mut whole, mut items) = (0u64, true, 1u64);
         for (axis, &len) in resolved.axes().iter().zip(self.shape()).rev() {
             let AxisSelection::Range { start: first, step, len: count } = *axis else {

@@ -151,8 +151,9 @@ impl Writer {
     /// done for.
     pub(super) fn stage_write<R>(&mut self, path: &str, work: impl FnOnce(Staging<'_>) -> Result<R>) -> Result<R> {
         let outcome = self.stage(path).and_then(work);
-        if let Err(error) = &outcome {
-            self.poison(error);
+        match &outcome {
+            Ok(_) => self.note_change(),
+            Err(error) => self.poison(error),
         }
         outcome
     }
@@ -548,7 +549,8 @@ fn choose_filter(
     let taken = count.min(SAMPLES);
     for n in 0..taken {
         let mut bytes = Vec::new();
-        // Spread over the chunk: with three, a sixth, a half and five sixths in.
+        // Spread over the chunk, the one in the middle first: with three, at a half, a sixth and five sixths.
+        let n = (n + taken / 2) % taken;
         block((2 * n + 1) * count / (2 * taken), &mut bytes)?;
         samples.push(bytes);
     }

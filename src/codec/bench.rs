@@ -144,11 +144,6 @@ impl Block {
         with_decoder(|decoder| self.decode_with(decoder, items));
     }
 
-    /// Decodes into `items` with the loops that every processor can run.
-    pub fn decode_portably(&self, items: &mut [u8]) {
-        self.decode_with(&mut Decoder::with_isa(Isa::Generic), items);
-    }
-
     fn decode_with(&self, decoder: &mut Decoder, items: &mut [u8]) {
         assert_eq!(items.len(), self.size());
         let mut block = decoder
@@ -212,6 +207,22 @@ impl Block {
     fn streams(&self) -> impl Iterator<Item = Stream<'_>> {
         let streams = streams(&self.stored, self.filter.word.into(), self.words());
         streams.into_iter().flatten().map(|stream| stream.expect("the block has just been encoded"))
+    }
+}
+
+/// Decodes with the loops that every processor can run.
+pub struct Portable(Decoder);
+
+impl Portable {
+    /// With scratch memory that it keeps from block to block.
+    #[allow(clippy::new_without_default, reason = "made once, by the bench")]
+    pub fn new() -> Self {
+        Portable(Decoder::with_isa(Isa::Generic))
+    }
+
+    /// Decodes into `items`.
+    pub fn decode(&mut self, block: &Block, items: &mut [u8]) {
+        block.decode_with(&mut self.0, items);
     }
 }
 

@@ -8,8 +8,10 @@ use super::{Coding, Filter};
 ///
 /// `component` is the machine word inside an item, which it divides: 4 for complex64, the item size for plain numbers.
 /// `strides` are the distances, in components, at which differences are worth a try: those that take a value to its
-/// neighbour along some axis. The samples are encoded with every candidate, so this takes as long as writing them
-/// that many times.
+/// neighbour along some axis.
+///
+/// Every candidate is tried on the first sample, and those that come near the best of them on the others, so that the
+/// choice takes about as long as writing the first sample ten times and each of the others a few times.
 pub(crate) fn choose(
     samples: &[&[u8]],
     itemsize: usize,
@@ -18,21 +20,30 @@ pub(crate) fn choose(
     profile: Profile,
     level: i32,
 ) -> Filter {
-    let mut best = (f64::INFINITY, Filter::RAW);
+    /// A candidate that costs more than this many times the least on the first sample is not tried on the others.
+    const NEAR: f64 = 1.2;
     let mut stored = Vec::new();
-    for filter in candidates(itemsize, component, strides) {
-        let mut cost = 0.0;
-        for sample in samples.iter().filter(|sample| !sample.is_empty()) {
-            stored.clear();
-            cost += with_encoder(|encoder| {
-                encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1
-            });
-        }
-        if cost < best.0 {
-            best = (cost, filter);
+    let mut cost = |filter: Filter, sample: &[u8]| {
+        stored.clear();
+        with_encoder(|encoder| encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1)
+    };
+    let mut samples = samples.iter().filter(|sample| !sample.is_empty());
+    let Some(first) = samples.next() else { return Filter::RAW };
+    let mut tried: Vec<(f64, Filter)> = candidates(itemsize, component, strides)
+        .into_iter()
+        .map(|filter| (cost(filter, first), filter))
+        .collect();
+    let least = tried.iter().fold(f64::INFINITY, |least, (cost, _)| least.min(*cost));
+    tried.retain(|(cost, _)| *cost <= least * NEAR);
+    if tried.len() > 1 {
+        for sample in samples {
+            for (sum, filter) in &mut tried {
+                *sum += cost(*filter, sample);
+            }
         }
     }
-    best.1
+    // Of equals the first, which is the simpler one.
+    tried.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best }).map_or(Filter::RAW, |best| best.1)
 }
 
 /// The filters to try, each once, simple ones first: of equals the first is taken.

@@ -142,8 +142,8 @@ pub(super) const RAW_BYTE: f64 = 0.045;
 /// How many bytes are in stretches that repeat with a period of 17 to 31 bytes and none below.
 ///
 /// zstd copies a match 16 bytes at a time. If they come from 20 bytes before, a part of them is in one store and a part
-/// in another that are both still under way, and the processor waits: 2.7 GB/s, where matches from nearer or farther come
-/// at 15 GB/s. Cells of a regular mesh make such planes.
+/// in another, both still under way, which is presumably why such planes decode at 2.7 GB/s and others that repeat at 15
+/// GB/s and more. The cells of a regular mesh make them.
 fn close_repeats(bytes: &[u8]) -> u32 {
     /// Bytes that are looked at together.
     const STRETCH: usize = 128;

@@ -46,12 +46,6 @@ impl Encoder {
         }
     }
 
-    /// An encoder that uses these kernels.
-    #[cfg(test)]
-    pub(super) fn with_isa(isa: Isa) -> Self {
-        Encoder { isa, ..Encoder::new() }
-    }
-
     /// Appends the block of these items to `out` and says how it is stored.
     ///
     /// A block of one repeated item is stored as constant whatever the filter, and a block or stream that the coding

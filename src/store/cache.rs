@@ -32,10 +32,13 @@ impl BlockKey {
     }
 }
 
+/// A decoded block and what it is, or room for one.
+type Way = Option<(BlockKey, Arc<[u8]>)>;
+
 #[derive(Default)]
 struct Set {
     tags: [AtomicU64; WAYS],
-    blocks: [Mutex<Option<(BlockKey, Arc<[u8]>)>>; WAYS],
+    blocks: [Mutex<Way>; WAYS],
     hand: AtomicU32,
 }
 
@@ -125,7 +128,7 @@ impl BlockCache {
         }
     }
 
-    fn clear(&self, slot: &mut Option<(BlockKey, Arc<[u8]>)>) {
+    fn clear(&self, slot: &mut Way) {
         if let Some((_, block)) = slot.take() {
             self.used.fetch_sub(block.len(), Ordering::Relaxed);
         }

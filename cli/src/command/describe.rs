@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 /// An entry of a store, opened.
 pub(super) enum Described {
     Group,
-    Array(Array),
-    Ragged(Ragged),
+    Array(Box<Array>),
+    Ragged(Box<Ragged>),
     Unknown,
 }
 
@@ -17,8 +17,8 @@ impl Described {
     pub(super) fn open(snapshot: &Snapshot, entry: &Entry) -> Result<Described, Failure> {
         Ok(match entry.kind {
             EntryKind::Group => Described::Group,
-            EntryKind::Array => Described::Array(snapshot.array(&entry.path)?),
-            EntryKind::Ragged => Described::Ragged(snapshot.ragged(&entry.path)?),
+            EntryKind::Array => Described::Array(Box::new(snapshot.array(&entry.path)?)),
+            EntryKind::Ragged => Described::Ragged(Box::new(snapshot.ragged(&entry.path)?)),
             _ => Described::Unknown,
         })
     }

@@ -112,7 +112,7 @@ mod tests {
         let expected = "[10, 11, 12, 997, 998, 999], :, None, [499, 496, 493, 7, 4, 1], 5";
         assert_eq!(selection, expected.parse().unwrap());
         assert_eq!(shape, [6, 6, 1, 6]);
-        let (selection, _) = summary("[8, 7, 6, 5, 4, 3, 2, 1]", &[10, 1000]);
+        let (selection, _) = summary("[[8, 7, 6, 5, 4, 3, 2, 1]]", &[10, 1000]);
         assert_eq!(selection, "[8, 7, 6, 3, 2, 1], [0, 1, 2, 997, 998, 999]".parse().unwrap());
     }
 }

@@ -4,9 +4,9 @@
 //! `-Infinity`. Complex numbers are pairs, dates ISO 8601, structures objects. Strings that are not UTF-8 and opaque
 //! bytes are written with Python's escapes.
 
-use super::float;
+use super::float::Real;
 use super::item::{Field, Item};
-use super::text::{quoted_bytes, trimmed, unicode};
+use super::text::{opaque, quoted_bytes, trimmed, unicode};
 use super::time;
 use brickmap::Dtype;
 use std::io::{self, Write};
@@ -74,12 +74,12 @@ fn plain(out: &mut dyn Write, dtype: &Dtype, bytes: &[u8]) -> io::Result<()> {
         Dtype::U16 => write!(out, "{}", number!(bytes, u16)),
         Dtype::U32 => write!(out, "{}", number!(bytes, u32)),
         Dtype::U64 => write!(out, "{}", number!(bytes, u64)),
-        Dtype::F16 => real(out, float::of_f16(number!(bytes, half::f16))),
-        Dtype::F32 => real(out, float::of_f32(number!(bytes, f32))),
+        Dtype::F16 => real(out, number!(bytes, half::f16)),
+        Dtype::F32 => real(out, number!(bytes, f32)),
         Dtype::F64 => real(out, number!(bytes, f64)),
         Dtype::Complex64 => {
             let (re, im) = bytes.split_at(bytes.len() / 2);
-            pair(out, float::of_f32(number!(re, f32)), float::of_f32(number!(im, f32)))
+            pair(out, number!(re, f32), number!(im, f32))
         }
         Dtype::Complex128 => {
             let (re, im) = bytes.split_at(bytes.len() / 2);
@@ -101,7 +101,7 @@ fn plain(out: &mut dyn Write, dtype: &Dtype, bytes: &[u8]) -> io::Result<()> {
             Err(_) => escaped(out, trimmed(bytes)),
         },
         Dtype::Unicode(_) => string(out, &unicode(bytes)),
-        _ => escaped(out, bytes),
+        _ => string(out, &opaque(bytes)),
     }
 }
 
@@ -111,7 +111,8 @@ fn escaped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     string(out, text.get(1..text.len() - 1).unwrap_or_default())
 }
 
-fn real(out: &mut dyn Write, value: f64) -> io::Result<()> {
+fn real(out: &mut dyn Write, value: impl Into<Real>) -> io::Result<()> {
+    let value = value.into().shortest;
     match value {
         // The shortest digits, with an exponent where there would be many zeros: JSON's notation too.
         _ if value.is_finite() => write!(out, "{value:?}"),
@@ -120,7 +121,7 @@ fn real(out: &mut dyn Write, value: f64) -> io::Result<()> {
     }
 }
 
-fn pair(out: &mut dyn Write, re: f64, im: f64) -> io::Result<()> {
+fn pair<T: Into<Real>>(out: &mut dyn Write, re: T, im: T) -> io::Result<()> {
     out.write_all(b"[")?;
     real(out, re)?;
     out.write_all(b", ")?;
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(json("<c8", &[1.0f32, f32::NAN].map(f32::to_le_bytes).concat()), "[1.0, \"NaN\"]");
         assert_eq!(json("|b1", &[1]), "true");
         assert_eq!(json("|S3", b"a\"\0"), "\"a\\\"\"");
-        assert_eq!(json("|V2", &[1, 65]), "\"\\\\x01A\"");
+        assert_eq!(json("|V2", &[1, 65]), "\"\\\\x01\\\\x41\"");
         assert_eq!(json("<M8[D]", &18_262i64.to_le_bytes()), "\"2020-01-01\"");
     }
 

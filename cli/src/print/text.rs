@@ -1,6 +1,6 @@
 //! Items as words of text, as NumPy prints them.
 
-use super::float;
+use super::float::{self, Real};
 use super::item::Item;
 use super::time;
 use brickmap::Dtype;
@@ -59,17 +59,18 @@ fn plain(dtype: &Dtype, items: &[Bytes<'_>]) -> Vec<String> {
         Dtype::U16 => aligned(numbers!(items, u16)),
         Dtype::U32 => aligned(numbers!(items, u32)),
         Dtype::U64 => aligned(numbers!(items, u64)),
-        Dtype::F16 => float::texts(&numbers!(items, half::f16).map(float::of_f16).collect::<Vec<_>>(), false),
-        Dtype::F32 => float::texts(&numbers!(items, f32).map(float::of_f32).collect::<Vec<_>>(), false),
-        Dtype::F64 => float::texts(&numbers!(items, f64).collect::<Vec<_>>(), false),
+        Dtype::F16 => real(numbers!(items, half::f16)),
+        Dtype::F32 => real(numbers!(items, f32)),
+        Dtype::F64 => real(numbers!(items, f64)),
         Dtype::Complex64 => {
             let part = |at: usize| items.iter().filter_map(move |item| item.get(at..at + 4)?.try_into().ok());
-            let parts = |at| part(at).map(f32::from_le_bytes).map(float::of_f32).collect();
+            let parts = |at| part(at).map(|part| f32::from_le_bytes(part).into()).collect();
             complex(parts(0), parts(4))
         }
         Dtype::Complex128 => {
             let part = |at: usize| items.iter().filter_map(move |item| item.get(at..at + 8)?.try_into().ok());
-            complex(part(0).map(f64::from_le_bytes).collect(), part(8).map(f64::from_le_bytes).collect())
+            let parts = |at| part(at).map(|part| f64::from_le_bytes(part).into()).collect();
+            complex(parts(0), parts(8))
         }
         Dtype::Datetime64(unit) => {
             let date = |count: i64| time::date(count, *unit).unwrap_or_else(|| count.to_string());
@@ -81,7 +82,7 @@ fn plain(dtype: &Dtype, items: &[Bytes<'_>]) -> Vec<String> {
         })),
         Dtype::Bytes(_) => items.iter().map(|item| format!("b{}", quoted_bytes(trimmed(item)))).collect(),
         Dtype::Unicode(_) => items.iter().map(|item| quoted(&unicode(item))).collect(),
-        _ => items.iter().map(|item| format!("b{}", quoted_bytes(item))).collect(),
+        _ => items.iter().map(|item| format!("b'{}'", opaque(item))).collect(),
     }
 }
 
@@ -91,7 +92,11 @@ fn aligned(words: impl Iterator<Item = impl ToString>) -> Vec<String> {
     words.into_iter().map(|word| format!("{word:>width$}")).collect()
 }
 
-fn complex(real: Vec<f64>, imaginary: Vec<f64>) -> Vec<String> {
+fn real(values: impl Iterator<Item = impl Into<Real>>) -> Vec<String> {
+    float::texts(&values.map(Into::into).collect::<Vec<Real>>(), false)
+}
+
+fn complex(real: Vec<Real>, imaginary: Vec<Real>) -> Vec<String> {
     let pairs = float::texts(&real, false).into_iter().zip(float::texts(&imaginary, true));
     pairs
         .map(|(real, imaginary)| {
@@ -155,6 +160,11 @@ pub(super) fn quoted_bytes(bytes: &[u8]) -> String {
     out
 }
 
+/// Bytes that are not text, each as an escape.
+pub(super) fn opaque(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,7 +184,7 @@ mod tests {
         assert_eq!(shown("<m8[s]", &[5i64.to_le_bytes(), i64::MIN.to_le_bytes()].concat()), "    5 'NaT'");
         let complex = [1.0f32, 2.0, 3.0, -0.5].map(f32::to_le_bytes).concat();
         assert_eq!(shown("<c8", &complex), "1.+2.j  3.-0.5j");
-        assert_eq!(shown("|V2", &[1, 65]), r"b'\x01A'");
+        assert_eq!(shown("|V2", &[1, 65]), r"b'\x01\x41'");
     }
 
     #[test]

@@ -368,8 +368,8 @@ impl Writer {
         self.add_record(path, record)
     }
 
-    /// The record of a stored or staged array, for changes: it is staged from here on. The frames that read it, and
-    /// the space for what is written, come with it.
+    /// The record of a stored or staged array: it is staged from here on. The frames that read it, and the space for what
+    /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
         let path = path::normalize(path);
         if let Some(why) = &self.poisoned {
@@ -399,7 +399,6 @@ impl Writer {
         let Some(staged) = self.staged.get_mut(path) else {
             return Err(Error::NotFound { name: path.to_owned(), near: None });
         };
-        self.changed = true;
         Ok(Staging { shared: &self.shared, frames: &self.frames, space: &mut self.space, staged })
     }
 
@@ -416,6 +415,11 @@ impl Writer {
         }
         self.frames.set_bounds(bounds);
         Ok(())
+    }
+
+    /// Notes that there is something to commit.
+    pub(crate) fn note_change(&mut self) {
+        self.changed = true;
     }
 
     /// Refuses everything from here on, because a change was left half done.

@@ -1,18 +1,50 @@
-//! Times of things that are done in turns, so that a disturbance does not hit one of them alone.
+//! Times of things that are done in turns and in small pieces, each piece at its best: what else runs on the machine
+//! disturbs a piece now and then, but hardly the same one every time.
 
 use std::time::Instant;
 
-/// Nanoseconds of each of these, the best of `rounds`.
-pub(crate) fn best_of(rounds: usize, things: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
-    let mut best = vec![f64::INFINITY; things.len()];
+/// The best time of each piece of one thing, in nanoseconds.
+pub(crate) struct Laps {
+    best: Vec<f64>,
+    next: usize,
+    start: Instant,
+}
+
+impl Laps {
+    fn new() -> Self {
+        Laps { best: Vec::new(), next: 0, start: Instant::now() }
+    }
+
+    fn restart(&mut self) {
+        self.next = 0;
+        self.start = Instant::now();
+    }
+
+    /// Ends a piece and starts the next one.
+    pub(crate) fn lap(&mut self) {
+        let time = self.start.elapsed().as_nanos() as f64;
+        match self.best.get_mut(self.next) {
+            Some(best) => *best = best.min(time),
+            None => self.best.push(time),
+        }
+        self.next += 1;
+        self.start = Instant::now();
+    }
+}
+
+/// Something to time, which says where its pieces end.
+pub(crate) type Timed<'a> = Box<dyn FnMut(&mut Laps) + 'a>;
+
+/// Nanoseconds of each of these: the sum of its pieces' best times in so many rounds.
+pub(crate) fn best_of(rounds: usize, things: &mut [Timed<'_>]) -> Vec<f64> {
+    let mut laps: Vec<Laps> = things.iter().map(|_| Laps::new()).collect();
     for _ in 0..rounds {
-        for (thing, best) in things.iter_mut().zip(&mut best) {
-            let start = Instant::now();
-            thing();
-            *best = best.min(start.elapsed().as_nanos() as f64);
+        for (thing, laps) in things.iter_mut().zip(&mut laps) {
+            laps.restart();
+            thing(laps);
         }
     }
-    best
+    laps.iter().map(|laps| laps.best.iter().sum()).collect()
 }
 
 /// A destination for blocks one after the other, all of it touched.
@@ -23,10 +55,12 @@ impl Destination {
         Destination(vec![1; len])
     }
 
-    /// Calls `write` with each thing and the place for as many bytes as `size` says, one place after the other.
+    /// Calls `write` with each thing and the place for as many bytes as `size` says, one place after the other. Each is
+    /// a piece.
     pub(crate) fn fill<T>(
         &mut self,
         things: &[T],
+        laps: &mut Laps,
         size: impl Fn(&T) -> usize,
         mut write: impl FnMut(&T, &mut [u8]),
     ) {
@@ -34,6 +68,7 @@ impl Destination {
         for thing in things {
             let (place, after) = rest.split_at_mut(size(thing));
             write(thing, place);
+            laps.lap();
             rest = after;
         }
     }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use brickmap::codec_bench::{Block, Candidate, PROFILES, Speed, interleave};
 
 use crate::Options;
-use crate::clock::{Destination, best_of};
+use crate::clock::{Destination, Laps, Timed, best_of};
 use crate::npy::{Row, spread};
 
 /// Blocks that the choice sees.
@@ -96,9 +96,11 @@ fn measure(row: &Row, candidates: &[Candidate], speed: Speed, options: &Options)
     };
     let encoded: Vec<Vec<Block>> = candidates.iter().map(encode).collect();
     let destination = RefCell::new(Destination::new(size(row)));
-    let decode = |blocks: &[Block]| destination.borrow_mut().fill(blocks, Block::size, Block::decode);
-    let mut runs: Vec<Box<dyn FnMut()>> =
-        encoded.iter().map(|blocks| Box::new(|| decode(blocks)) as Box<dyn FnMut()>).collect();
+    let decode = |blocks: &[Block], laps: &mut Laps| {
+        destination.borrow_mut().fill(blocks, laps, Block::size, Block::decode);
+    };
+    let mut runs: Vec<Timed<'_>> =
+        encoded.iter().map(|blocks| Box::new(|laps: &mut Laps| decode(blocks, laps)) as Timed<'_>).collect();
     let times = best_of(options.rounds, &mut runs);
     let measured = |(blocks, time): (&Vec<Block>, f64)| Measured {
         stored: blocks.iter().map(|block| block.stored().len()).sum::<usize>() as f64,
@@ -119,9 +121,10 @@ fn shuffled(row: &Row, options: &Options) -> Measured {
     let mut destination = Destination::new(size(row));
     let mut zstd = zstd::bulk::Decompressor::new().expect("zstd has memory");
     let mut planes = vec![0; row.blocks.iter().map(Vec::len).max().unwrap_or(0)];
-    let run = || {
+    let run = |laps: &mut Laps| {
         destination.fill(
             &blocks,
+            laps,
             |(_, len)| *len,
             |(frame, len), items| {
                 zstd.decompress_to_buffer(frame, &mut planes[..*len])

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use brickmap::codec_bench::{Block, Candidate, PROFILES};
+use brickmap::codec_bench::{Block, Candidate, PROFILES, Portable};
 
 use crate::Options;
-use crate::clock::{Destination, best_of};
+use crate::clock::{Destination, Laps, best_of};
 use crate::coding::name;
 use crate::npy::Row;
 use crate::plain;
@@ -47,9 +47,10 @@ fn print_filter(row: &Row, filter: Candidate, options: &Options) -> bool {
         _ => 0,
     };
     let destination = RefCell::new(Destination::new(size));
-    let plain = |planewise: bool| {
+    let plain = |planewise: bool, laps: &mut Laps| {
         destination.borrow_mut().fill(
             &planes,
+            laps,
             |(_, size)| *size,
             |(planes, _), items| {
                 let planes: Vec<&[u8]> = planes.iter().map(|plane| &plane[..]).collect();
@@ -58,16 +59,26 @@ fn print_filter(row: &Row, filter: Candidate, options: &Options) -> bool {
         );
     };
     let source = vec![1u8; size];
+    let copy = |laps: &mut Laps| {
+        let mut rest = &source[..];
+        destination.borrow_mut().fill(&blocks, laps, Block::size, |_, items| {
+            let (block, after) = rest.split_at(items.len());
+            items.copy_from_slice(block);
+            rest = after;
+        });
+    };
+    let mut portable = Portable::new();
     let times = best_of(
         options.rounds,
         &mut [
-            Box::new(|| destination.borrow_mut().fill(&blocks, Block::size, Block::decode)),
-            Box::new(|| plain(false)),
-            Box::new(|| plain(true)),
-            Box::new(|| {
-                destination.borrow_mut().fill(&[()], |()| size, |(), items| items.copy_from_slice(&source))
+            Box::new(|laps| destination.borrow_mut().fill(&blocks, laps, Block::size, Block::decode)),
+            Box::new(|laps| plain(false, laps)),
+            Box::new(|laps| plain(true, laps)),
+            Box::new(copy),
+            Box::new(|laps| {
+                let decode = |block: &Block, items: &mut [u8]| portable.decode(block, items);
+                destination.borrow_mut().fill(&blocks, laps, Block::size, decode);
             }),
-            Box::new(|| destination.borrow_mut().fill(&blocks, Block::size, Block::decode_portably)),
         ],
     );
     let speed = |time: f64| size as f64 / time * 1e3;

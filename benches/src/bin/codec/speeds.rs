@@ -3,7 +3,7 @@
 use brickmap::codec_bench::{Block, Candidate, PROFILES, WORK, work};
 
 use crate::Options;
-use crate::clock::{Destination, best_of};
+use crate::clock::{Destination, Laps, Timed, best_of};
 use crate::coding::name;
 use crate::npy::{Row, spread};
 
@@ -23,8 +23,12 @@ pub(crate) fn print(rows: &[Row], options: &Options) {
         }
     }
     let blocks: Vec<Block> = frames.iter().map(|(frame, len)| Block::of_frame(frame, *len)).collect();
-    let mut runs: Vec<Box<dyn FnMut()>> =
-        blocks.iter().map(|block| Box::new(|| block.open()) as Box<dyn FnMut()>).collect();
+    let open = |block: &Block, laps: &mut Laps| {
+        block.open();
+        laps.lap();
+    };
+    let mut runs: Vec<Timed<'_>> =
+        blocks.iter().map(|block| Box::new(|laps: &mut Laps| open(block, laps)) as Timed<'_>).collect();
     let times = best_of(options.rounds, &mut runs);
     let rows: Vec<[f64; WORK.len()]> = blocks.iter().map(parts).collect();
     let found = fit(&rows, &times);
@@ -98,7 +102,7 @@ fn time(candidate: Candidate, word: usize, planes: usize, options: &Options) -> 
     let block = Block::encode(candidate, PROFILES[2].1, options.level, &items, word).without_zstd();
     let blocks = vec![block; 128];
     let mut destination = Destination::new(blocks.iter().map(Block::size).sum());
-    let run = || destination.fill(&blocks, Block::size, Block::decode);
+    let run = |laps: &mut Laps| destination.fill(&blocks, laps, Block::size, Block::decode);
     best_of(options.rounds, &mut [Box::new(run)])[0] / (128 * items.len()) as f64
 }
 

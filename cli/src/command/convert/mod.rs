@@ -42,10 +42,10 @@ pub(crate) struct Arguments {
     threads: Option<usize>,
 
     #[command(flatten)]
-    storing: Storing,
+    common: Common,
 
     #[command(flatten)]
-    common: Common,
+    storing: Storing,
 }
 
 const AFTER_HELP: &str = "\
