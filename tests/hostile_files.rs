@@ -7,7 +7,7 @@
 mod everything;
 mod forge;
 
-use brickmap::{Error, Store};
+use brickmap::{Error, Finding, Store};
 use everything::{Outcome, read_everything};
 use forge::*;
 
@@ -44,23 +44,35 @@ const fn case(
     Case { rule, part, change, read, due, says }
 }
 
-/// What fails of all reads of the sample file with a change, and what is read wrong.
-fn outcomes(part: &str, change: Change<'_>) -> (Vec<(String, Error)>, Vec<String>) {
+/// What came of reading the sample file with a change.
+#[derive(Debug, Default)]
+struct Outcomes {
+    /// The reads that failed, by name.
+    errors: Vec<(String, Error)>,
+    wrong: Vec<String>,
+    /// What `verify` found.
+    findings: Vec<Finding>,
+}
+
+fn outcomes(part: &str, change: Change<'_>) -> Outcomes {
     let mut forge = Forge::new();
     if !part.is_empty() {
         forge.change(part, change);
     }
     let (file, contents) = sample_with(forge);
-    let (mut errors, mut wrong) = (Vec::new(), Vec::new());
+    let mut outcomes = Outcomes::default();
     match Store::from_bytes(file) {
-        Err(error) => errors.push(("open".to_owned(), error)),
-        Ok(store) => read_everything(&store, &contents, &mut |what, outcome| match outcome {
-            Outcome::Right => {}
-            Outcome::Wrong(parts) => wrong.push(format!("{what}: {parts}")),
-            Outcome::Failed(error) => errors.push((what.to_owned(), error)),
-        }),
+        Err(error) => outcomes.errors.push(("open".to_owned(), error)),
+        Ok(store) => {
+            read_everything(&store, &contents, &mut |what, outcome| match outcome {
+                Outcome::Right => {}
+                Outcome::Wrong(parts) => outcomes.wrong.push(format!("{what}: {parts}")),
+                Outcome::Failed(error) => outcomes.errors.push((what.to_owned(), error)),
+            });
+            outcomes.findings = store.verify().unwrap().findings;
+        }
     }
-    (errors, wrong)
+    outcomes
 }
 
 fn due_of(error: &Error) -> Option<Due> {
@@ -76,7 +88,7 @@ fn due_of(error: &Error) -> Option<Due> {
 fn check(cases: &[Case], local: bool) {
     let mut failures = Vec::new();
     for case in cases {
-        let (errors, wrong) = outcomes(case.part, &case.change);
+        let Outcomes { errors, wrong, findings } = outcomes(case.part, &case.change);
         let mut fail = |why: String| failures.push(format!("\"{}\" ({}): {why}", case.rule, case.part));
         match errors.iter().find(|(read, _)| read == case.read) {
             None => fail(format!("'{}' did not fail; what failed: {errors:?}, wrong: {wrong:?}", case.read)),
@@ -90,6 +102,9 @@ fn check(cases: &[Case], local: bool) {
                 }
             }
         }
+        if case.read != "open" && findings.is_empty() {
+            fail("verify finds nothing".into());
+        }
         if local && (case.read.starts_with("array") || case.read.starts_with("ragged")) {
             for (read, error) in errors.iter().filter(|(read, _)| read != case.read) {
                 fail(format!("'{read}' failed too: {error}"));
@@ -102,8 +117,8 @@ fn check(cases: &[Case], local: bool) {
 /// Changes after which everything must read as before.
 fn check_harmless(cases: &[(&str, &str, fn(&mut Vec<u8>))]) {
     for (rule, part, change) in cases {
-        let (errors, wrong) = outcomes(part, change);
-        assert!(errors.is_empty() && wrong.is_empty(), "\"{rule}\" ({part}): {errors:?} {wrong:?}");
+        let outcomes = outcomes(part, change);
+        assert!(outcomes.errors.is_empty() && outcomes.wrong.is_empty(), "\"{rule}\" ({part}): {outcomes:?}");
     }
 }
 
@@ -113,8 +128,8 @@ fn words(text: &str) -> String {
 
 #[test]
 fn the_sample_file_without_a_change_reads_as_it_should() {
-    let (errors, wrong) = outcomes("", &|_| {});
-    assert!(errors.is_empty() && wrong.is_empty(), "{errors:?} {wrong:?}");
+    let outcomes = outcomes("", &|_| {});
+    assert!(outcomes.errors.is_empty() && outcomes.wrong.is_empty() && outcomes.findings.is_empty(), "{outcomes:?}");
 }
 
 #[test]
@@ -122,7 +137,8 @@ fn every_rule_that_is_quoted_stands_in_the_specification() {
     let specification = words(include_str!("../SPEC.md"));
     let tables = [PAGES, POINTERS, TREES, RECORDS, DTYPES, INDEXES, CHUNKS, BLOCKS, RAW, PIECES_PAGES];
     let rules = tables.iter().flat_map(|cases| cases.iter().map(|case| case.rule));
-    for rule in rules.chain(HARMLESS.iter().map(|(rule, ..)| *rule)) {
+    let rules = rules.chain(HARMLESS.iter().map(|(rule, ..)| *rule)).chain(WHOLE_FILES.iter().map(|(rule, ..)| *rule));
+    for rule in rules {
         assert!(specification.contains(&words(rule)), "SPEC.md does not say \"{rule}\"");
     }
 }
@@ -798,6 +814,98 @@ const PIECES_PAGES: &[Case] = &[
 #[test]
 fn pieces_pages_that_break_a_rule_are_rejected() {
     check(PIECES_PAGES, true);
+}
+
+// Section 13, and what only a check of the whole file sees. The one leaf of the free-space tree has its key at 30, and
+// length, birth and freed at 42, 50 and 58.
+
+const FREED: &str = "length (a multiple of 64, not 0) u64, birth u64, freed u64: the generation whose commit no longer reached the \
+    extent; birth <= freed <= the root's generation.";
+const OVERLAP: &str = "The rules for extents (§6) hold for them, and they overlap nothing.";
+
+const WHOLE_FILES: &[(&str, &str, fn(&mut Vec<u8>), &str)] = &[
+    (FREED, "free", |page| set8(page, 42, 63), "63 bytes"),
+    (FREED, "free", |page| set8(page, 42, 0), "0 bytes"),
+    (FREED, "free", |page| set8(page, 50, 9), "generation 9"),
+    (FREED, "free", |page| set8(page, 58, 10), "freed in 10"),
+    (OVERLAP, "free", |page| page[37] += 32, "extent"),
+    (OVERLAP, "free", |page| page[30] = 0x40, "logical end"),
+    (OVERLAP, "free", |page| set8(page, 42, 128), "overlaps"),
+    (OVERLAP, "free", |page| page[36] -= 1, "overlaps"),
+    ("Keys are the offset of a free extent as 8 bytes", "free", |page| { page[28] = 7; page.remove(31); },
+        "free-space tree"),
+    ("Values have 24 bytes", "free", |page| { page[38] = 23; page.pop(); }, "free-space tree"),
+    ("a reader that goes through a whole index must reject them", "record deep", |record| {
+        // 199 items: the last chunk is outside.
+        set8(record, 72, 199);
+    }, "outside the chunk grid"),
+    ("Attributes belong to a record that is there, or to the root group.", "leaf 0", |page| {
+        let at = cell(page, 2) + 2;
+        page[at] = b'c';
+    }, "attributes of something that is not there"),
+    ("Every group above an array or group has a record of its own", "record group", |record| record[0] = 9, "group"),
+    ("a check of the whole file compares the bytes 16 to 31 with what is stored", "record b", |record| record[24] += 1, "6 chunks"),
+    ("a check of the whole file compares the bytes 16 to 31 with what is stored", "record b", |record| record[16] += 1, "of 878"),
+    ("every byte belongs to exactly one extent that the root reaches (§6) or that the free-space tree lists (§13), or to the \
+        padding of one", "free pointer", |it| it.fill(0), "belong to nothing"),
+    ("the padding is zero", "file", |file| {
+        // Behind the chunk frame of `one`, 64 bytes and an item long.
+        let at = file.windows(8).position(|bytes| *bytes == 77i64.to_le_bytes()).unwrap() + 8;
+        assert_eq!(file[at], 0);
+        file[at] = 1;
+    }, "padding"),
+];
+
+#[test]
+fn a_check_of_the_whole_file_finds_what_no_read_sees() {
+    for (rule, part, change, says) in WHOLE_FILES {
+        let outcomes = outcomes(part, change);
+        let said = outcomes.findings.iter().any(|finding| finding.what.contains(says));
+        assert!(said, "\"{rule}\" ({part}): {outcomes:?}");
+    }
+}
+
+/// Offsets are compared across chunks, also with chunks that are not stored.
+#[test]
+fn offsets_that_descend_from_one_chunk_to_the_next_are_found() {
+    let le = |offsets: &[i64]| offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect::<Vec<u8>>();
+    let rising: [&[i64]; 4] = [&[0, 1, 2, 2], &[2, 2, 2, 2], &[2, 3, 4, 5], &[5]];
+    let mut cases: Vec<(Vec<Option<Vec<i64>>>, bool)> = vec![(rising.iter().map(|it| Some(it.to_vec())).collect(), true)];
+    for chunk in 0..4 {
+        // Not stored: all 0.
+        let mut chunks = cases[0].0.clone();
+        chunks[chunk] = None;
+        cases.push((chunks, false));
+        let mut chunks = cases[0].0.clone();
+        chunks[chunk].as_mut().unwrap()[0] += 2;
+        cases.push((chunks, chunk == 3));
+    }
+    for (chunks, right) in cases {
+        let mut forge = Forge::new();
+        let (mut entries, mut frames) = (Vec::new(), Vec::new());
+        for (key, offsets) in chunks.iter().enumerate() {
+            let Some(offsets) = offsets else { continue };
+            let entry = if key == 1 && offsets.iter().all(|&offset| offset == offsets[0]) {
+                constant(&le(&offsets[..1]))
+            } else {
+                frames.push(forge.chunk("offsets", (0, 0, 0), &[offsets.len() as u64], &[(0, le(offsets))]));
+                frames[frames.len() - 1]
+            };
+            entries.push((key as u64, entry));
+        }
+        let stored = entries.len() as u64;
+        let index = forge.index("index", 0, 0, &entries);
+        let offsets = Record::new(dtype(2, 8), &[13], &[4], &[4], &[0, 0]).index(index).stores(stored, &frames, 0).encode();
+        let text = forge.chunk("text", (0, 0, 0), &[7], &[(0, b"letters".to_vec())]);
+        let values = Record::new(dtype(3, 1), &[7], &[7], &[7], &[]).index(text).stores(1, &[text], 0).encode();
+        let catalog = forge.catalog(vec![(b"s".to_vec(), inline(&ragged(0, &[12], &offsets, &values)))]);
+        let store = Store::from_bytes(forge.finish(catalog, NULL)).unwrap();
+        let read = store.ragged("s").unwrap().read_strings(&brickmap::Selection::all());
+        // The first chunk, if it is not stored, holds what it would hold but for one item.
+        let right = right || chunks[0].is_none();
+        assert_eq!(read.is_ok(), right, "{chunks:?}: {read:?}");
+        assert_eq!(store.verify().unwrap().is_clean(), right, "{chunks:?}");
+    }
 }
 
 /// The names that a hostile file may have: none may come out of a listing, since programs make paths of them.
