@@ -130,7 +130,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Io { action, file, source } => write!(f, "cannot {action} in {}: {source}", file.display()),
+            Error::Io { action, file, source } => {
+                write!(f, "cannot {action} in {}: {source}", file.display())
+            }
             Error::NotAStore { file, found } => write!(f, "{} is not a brick file: {found}", file.display()),
             Error::Unsupported { what } => write!(f, "not supported: {what}"),
             Error::Corrupt { place, what } => write!(f, "damaged: {what} ({place})"),
@@ -140,7 +142,9 @@ impl fmt::Display for Error {
             Error::DtypeMismatch { array, stored, wanted } => {
                 write!(f, "array '{array}' holds {stored}, not {wanted}")
             }
-            Error::NotFound { name, near: Some(near) } => write!(f, "no array '{name}'; did you mean '{near}'?"),
+            Error::NotFound { name, near: Some(near) } => {
+                write!(f, "no array '{name}'; did you mean '{near}'?")
+            }
             Error::NotFound { name, near: None } => write!(f, "no array '{name}'"),
             Error::AlreadyExists { name } => write!(f, "'{name}' exists already"),
             Error::TooLarge { what } => write!(f, "too large: {what}"),
@@ -185,7 +189,9 @@ impl Refusal {
     pub(crate) fn at(self, place: Place) -> Error {
         match self {
             Refusal::Damaged(damage) => damage.at(place),
-            Refusal::Unsupported(what) => Error::Unsupported { what: format!("{what}, of a later version ({place})") },
+            Refusal::Unsupported(what) => {
+                Error::Unsupported { what: format!("{what}, of a later version ({place})") }
+            }
         }
     }
 }

@@ -46,7 +46,10 @@
 //! `mmap`, `threads` and `write` are on by default; without them the crate reads stores from memory or with plain reads,
 //! on one thread.
 
-#![cfg_attr(not(feature = "write"), allow(dead_code, unused_imports, reason = "the encoding half of each layer is idle"))]
+#![cfg_attr(
+    not(feature = "write"),
+    allow(dead_code, unused_imports, reason = "the encoding half of each layer is idle")
+)]
 
 mod array;
 mod codec;
@@ -65,6 +68,9 @@ mod verify;
 pub use array::{Array, Codec, Profile, Ragged, RaggedItems, StridedMut, Strings};
 #[cfg(feature = "write")]
 pub use array::{ArraySpec, WriteOptions};
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub use codec::bench as codec_bench;
 pub use dtype::{ByteOrder, Dtype, Element, MAX_ITEMSIZE, TimeBase, TimeUnit, VoidType};
 pub use error::{Error, Place, Result};
 pub use progress::{Progress, ProgressCallback};
@@ -75,6 +81,3 @@ pub use storage::Backend;
 pub use store::Writer;
 pub use store::{Attributes, Entry, EntryKind, OpenOptions, Snapshot, Store};
 pub use verify::{Finding, Report};
-#[cfg(feature = "bench")]
-#[doc(hidden)]
-pub use codec::bench as codec_bench;

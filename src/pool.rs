@@ -40,7 +40,9 @@ impl Pool {
             .num_threads(count)
             .thread_name(|n| format!("brickmap-{n}"))
             .build()
-            .map_err(|error| crate::Error::InvalidState { what: format!("cannot start {count} threads: {error}") })?;
+            .map_err(|error| crate::Error::InvalidState {
+                what: format!("cannot start {count} threads: {error}"),
+            })?;
         Ok(Pool::Own(std::sync::Arc::new(pool)))
     }
 
@@ -67,7 +69,11 @@ impl Pool {
 
     /// As [`Pool::for_each`], for work that can fail: the error of the lowest number that failed is returned, and what
     /// has not started by then may be left out.
-    pub(crate) fn try_for_each(&self, count: usize, work: impl Fn(usize) -> Result<()> + Sync + Send) -> Result<()> {
+    pub(crate) fn try_for_each(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> Result<()> + Sync + Send,
+    ) -> Result<()> {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let lowest = AtomicUsize::new(usize::MAX);
         let failure = parking_lot::Mutex::new(None);

@@ -4,8 +4,8 @@ use crate::array::Ragged;
 use crate::codec::{Coding, Filter, with_decoder};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
-    root_offset, twin,
+    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record,
+    TreeCell, root_offset, twin,
 };
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
@@ -96,7 +96,8 @@ impl Store {
             let offset = if page == 0 { 0 } else { root_offset(page - 1) };
             for (copy, valid) in self.valid_copies(offset)?.into_iter().enumerate() {
                 if !valid {
-                    let place = Place { offset: Some(offset + (copy * twin::RECORD_LEN) as u64), ..walk.place() };
+                    let place =
+                        Place { offset: Some(offset + (copy * twin::RECORD_LEN) as u64), ..walk.place() };
                     walk.find(place, format!("copy {} of the {name} does not have its checksum", copy + 1));
                 }
             }
@@ -241,7 +242,9 @@ impl<'a> Walk<'a> {
                 let before = self.report.findings.len();
                 self.array(path, &record.offsets)?;
                 self.array(path, &record.values)?;
-                if self.report.findings.len() == before && self.snapshot.kind(path)? == Some(EntryKind::Ragged) {
+                if self.report.findings.len() == before
+                    && self.snapshot.kind(path)? == Some(EntryKind::Ragged)
+                {
                     self.ragged(path, &self.snapshot.ragged(path)?);
                 }
             }
@@ -254,7 +257,9 @@ impl<'a> Walk<'a> {
         let (mut chunks, mut bytes) = (0u64, 0u64);
         let frames = self.frames();
         index::walk(frames, record.index, record.index_levels(), 0, &mut |met| match met {
-            index::Met::Page(pointer) => Ok(self.use_pointer(&pointer, &format!("an index page of '{path}'"))),
+            index::Met::Page(pointer) => {
+                Ok(self.use_pointer(&pointer, &format!("an index page of '{path}'")))
+            }
             index::Met::Lost(error) => {
                 self.lost(error, Some(path), None);
                 Ok(true)
@@ -265,7 +270,10 @@ impl<'a> Walk<'a> {
                     Some(chunk) => bytes += self.chunk(path, record, &chunk, &entry)?,
                     None => {
                         let place = Place { array: Some(path.to_owned()), ..self.place() };
-                        self.find(place, format!("an index entry with the key {key}, outside the chunk grid"));
+                        self.find(
+                            place,
+                            format!("an index entry with the key {key}, outside the chunk grid"),
+                        );
                     }
                 }
                 Ok(true)
@@ -401,7 +409,8 @@ impl<'a> Walk<'a> {
         let mut buf = Vec::new();
         for span in 0..table.payload.len.div_ceil(RAW_SPAN) {
             let start = span * RAW_SPAN;
-            let extent = Extent { offset: table.payload.offset + start, len: RAW_SPAN.min(table.payload.len - start) };
+            let extent =
+                Extent { offset: table.payload.offset + start, len: RAW_SPAN.min(table.payload.len - start) };
             let sum = table.checksum(span).map_err(|damage| frames.damage(damage, Some(extent.offset)))?;
             if let Err(error) = frames.summed(extent, sum, &mut buf) {
                 self.lost(error, Some(path), Some(chunk));
@@ -416,9 +425,9 @@ impl<'a> Walk<'a> {
     fn ragged(&mut self, path: &str, ragged: &Ragged) {
         // What a few stored bytes stand for can be without end.
         let mut budget = self.snapshot.file_bytes().saturating_mul(RAGGED_EXCESS).saturating_add(1 << 30);
-        let outcome = ragged.runs_to_check().and_then(|runs| {
-            runs.into_iter().try_for_each(|run| ragged.check_run(run, &mut budget))
-        });
+        let outcome = ragged
+            .runs_to_check()
+            .and_then(|runs| runs.into_iter().try_for_each(|run| ragged.check_run(run, &mut budget)));
         if let Err(error) = outcome {
             self.lost(error, Some(path), None);
         }
@@ -458,7 +467,8 @@ impl<'a> Walk<'a> {
                 self.find(place, format!("{what} overlaps what stands before it"));
             } else {
                 lost_space += extent.offset - at;
-                let padding = Extent { offset: extent.offset + extent.len, len: extent.padded_len() - extent.len };
+                let padding =
+                    Extent { offset: extent.offset + extent.len, len: extent.padded_len() - extent.len };
                 let mut buf = Vec::new();
                 if padding.len > 0 {
                     match frames.unchecked(padding, &mut buf) {
@@ -472,7 +482,10 @@ impl<'a> Walk<'a> {
         }
         lost_space += end.saturating_sub(at);
         if lost_space > 0 && self.report.is_clean() {
-            self.find(self.place(), format!("{lost_space} bytes belong to nothing and are not listed as free"));
+            self.find(
+                self.place(),
+                format!("{lost_space} bytes belong to nothing and are not listed as free"),
+            );
         }
         self.report.live_bytes = end.saturating_sub(self.report.free_bytes);
     }
@@ -501,8 +514,12 @@ fn free_extent(key: &[u8], cell: &TreeCell<'_>, frames: &Frames, generation: u64
     let TreeCell::Inline(value) = *cell else { return Err(wrong()) };
     let offset = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
     let numbers: &[u8; 24] = value.try_into().map_err(|_| wrong())?;
-    let number = |at: usize| numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
-    let (Some(len), Some(birth), Some(freed)) = (number(0), number(8), number(16)) else { return Err(wrong()) };
+    let number = |at: usize| {
+        numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes))
+    };
+    let (Some(len), Some(birth), Some(freed)) = (number(0), number(8), number(16)) else {
+        return Err(wrong());
+    };
     let extent = Extent::checked(offset, len, frames.bounds())?;
     if len == 0 || extent.padded_len() != len || birth > freed || freed > generation {
         return Err(Damage::new(format!(

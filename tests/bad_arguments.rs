@@ -3,8 +3,8 @@
 mod common;
 
 use brickmap::{
-    ArraySpec, Axis, Backend, Codec, Dtype, Error, MAX_LEN, OpenOptions, Result, Selection, Store, StridedMut, VoidType,
-    WriteOptions, Writer,
+    ArraySpec, Axis, Backend, Codec, Dtype, Error, MAX_LEN, OpenOptions, Result, Selection, Store,
+    StridedMut, VoidType, WriteOptions, Writer,
 };
 use common::{cases, check};
 use proptest::collection::vec;
@@ -88,7 +88,10 @@ fn a_selection_that_does_not_fit_is_refused_by_every_read_and_write() {
             refused(array.read_bytes(&selection), kind);
             refused(array.read_bytes_into(&selection, &mut [MaybeUninit::new(5); 96]), kind);
             let mut items = [5i32; 24];
-            refused(array.read_strided(&selection, StridedMut::new(&mut items, 0, &[4, 6], &[6, 1]).unwrap()), kind);
+            refused(
+                array.read_strided(&selection, StridedMut::new(&mut items, 0, &[4, 6], &[6, 1]).unwrap()),
+                kind,
+            );
             assert_eq!(items, [5; 24]);
             refused(writer.read::<i32>(path, &selection), kind);
             refused(writer.write(path, &selection, &[5i32; 24]), kind);
@@ -115,7 +118,10 @@ fn another_dtype_than_the_arrays_is_refused() {
     refused(array.get::<u8>(&[0, 0]), Kind::Dtype);
     refused(array.view::<f32>(&Selection::all()), Kind::Dtype);
     let mut items = [0u32; 24];
-    refused(array.read_strided(&Selection::all(), StridedMut::new(&mut items, 0, &[4, 6], &[6, 1]).unwrap()), Kind::Dtype);
+    refused(
+        array.read_strided(&Selection::all(), StridedMut::new(&mut items, 0, &[4, 6], &[6, 1]).unwrap()),
+        Kind::Dtype,
+    );
     refused(writer.read::<f32>("a", &Selection::all()), Kind::Dtype);
     refused(writer.write("a", &Selection::all(), &[[0f32; 2]; 24]), Kind::Dtype);
     refused(store.ragged("words").unwrap().read_runs::<i8>(&Selection::all()), Kind::Dtype);
@@ -140,7 +146,8 @@ fn a_wrong_number_of_items_is_refused_before_any_is_written() {
     }
     let mut items = [5i32; 24];
     for shape in [&[2, 5][..], &[2, 7], &[12], &[1, 2, 6], &[6, 2], &[]] {
-        let strides: Vec<isize> = (0..shape.len()).map(|dim| shape[dim + 1..].iter().product::<u64>() as isize).collect();
+        let strides: Vec<isize> =
+            (0..shape.len()).map(|dim| shape[dim + 1..].iter().product::<u64>() as isize).collect();
         let destination = StridedMut::new(&mut items, 0, shape, &strides).unwrap();
         refused(array.read_strided(&two_rows, destination), Kind::Invalid);
     }
@@ -336,7 +343,10 @@ fn the_largest_arrays_are_created_and_read_where_they_are_asked() {
     assert_eq!(one.read::<u8>(&sparse).unwrap(), [2, 7, 7, 7]);
     refused(one.read::<u8>(&Selection::all()), Kind::TooLarge);
     refused(one.read_bytes(&Selection::all()), Kind::TooLarge);
-    assert_eq!(snapshot.array("three").unwrap().read::<u8>(&Selection::from((-1, -1, 999..1003))).unwrap(), [7, 1, 2, 7]);
+    assert_eq!(
+        snapshot.array("three").unwrap().read::<u8>(&Selection::from((-1, -1, 999..1003))).unwrap(),
+        [7, 1, 2, 7]
+    );
     assert_eq!(snapshot.array("dims").unwrap().read::<u8>(&Selection::new([-1; 32])).unwrap(), [3]);
     assert_eq!(snapshot.array("empty").unwrap().read::<u8>(&Selection::all()).unwrap(), [0u8; 0]);
 }
@@ -347,7 +357,9 @@ fn chunks_longer_than_the_array_are_kept_and_blocks_longer_than_chunks_cut() {
     writer.create_array("long", &ArraySpec::new(Dtype::U8, [3, 0]).chunks([10, 20]).blocks([99, 7])).unwrap();
     writer.create_array("zero", &ArraySpec::new(Dtype::U8, [0, 5])).unwrap();
     writer.create_array("raw0", &ArraySpec::new(Dtype::U8, [0, 5]).codec(Codec::Raw)).unwrap();
-    writer.create_array("scalar", &ArraySpec::new(Dtype::U8, []).chunks([]).blocks([]).codec(Codec::Raw)).unwrap();
+    writer
+        .create_array("scalar", &ArraySpec::new(Dtype::U8, []).chunks([]).blocks([]).codec(Codec::Raw))
+        .unwrap();
     let snapshot = writer.commit().unwrap();
     let long = snapshot.array("long").unwrap();
     assert_eq!((long.chunks(), long.blocks()), (&[10, 20][..], &[10, 7][..]));

@@ -22,7 +22,14 @@ struct Sample {
 }
 
 /// Writes an array of items of any type, given as bytes, and notes what it holds.
-fn write(writer: &mut Writer, contents: &mut Contents, path: &str, spec: ArraySpec, shape: &[u64], items: Vec<u8>) {
+fn write(
+    writer: &mut Writer,
+    contents: &mut Contents,
+    path: &str,
+    spec: ArraySpec,
+    shape: &[u64],
+    items: Vec<u8>,
+) {
     writer.create_array(path, &spec).unwrap();
     writer.write_bytes(path, &Selection::all(), &items, brickmap::WriteOptions::new()).unwrap();
     contents.array(path, shape, items);
@@ -67,17 +74,43 @@ fn written() -> Sample {
     }
     contents.attributes.push(("empty".into(), r#"{"round":1}"#.into()));
     // An index of two levels, most chunks absent or constant.
-    let items = bytes(300, |n| if n < 100 { [0; 2] } else if n < 200 { [7, 0] } else { (n as u16 * 3).to_le_bytes() });
+    let items = bytes(300, |n| {
+        if n < 100 {
+            [0; 2]
+        } else if n < 200 {
+            [7, 0]
+        } else {
+            (n as u16 * 3).to_le_bytes()
+        }
+    });
     let spec = ArraySpec::new(Dtype::U16, [300]).chunks([4]).blocks([4]);
     write(&mut writer, &mut contents, "group/many", spec, &[300], items);
     contents.groups.push("group".into());
     // The raw layout: chunks with a gap between them, one cut by the edge.
     let spec = ArraySpec::new(Dtype::F64, [5, 3]).chunks([2, 3]).codec(Codec::Raw);
-    write(&mut writer, &mut contents, "group/raw", spec, &[5, 3], bytes(15, |n| (n as f64 / 7.0).to_le_bytes()));
+    write(
+        &mut writer,
+        &mut contents,
+        "group/raw",
+        spec,
+        &[5, 3],
+        bytes(15, |n| (n as f64 / 7.0).to_le_bytes()),
+    );
     // One item, text, a structure.
     write(&mut writer, &mut contents, "one", ArraySpec::new(Dtype::F32, []), &[], vec![0, 0, 0xC0, 0x7F]);
     let spec = ArraySpec::new(Dtype::Bytes(20), [4]).chunks([3]).blocks([2]);
-    write(&mut writer, &mut contents, "text", spec, &[4], bytes(4, |_| *b"twenty letters 0....").iter().enumerate().map(|(n, it)| if *it == b'0' { n as u8 } else { *it }).collect());
+    write(
+        &mut writer,
+        &mut contents,
+        "text",
+        spec,
+        &[4],
+        bytes(4, |_| *b"twenty letters 0....")
+            .iter()
+            .enumerate()
+            .map(|(n, it)| if *it == b'0' { n as u8 } else { *it })
+            .collect(),
+    );
     let dtype = Dtype::parse("[('a', '<f4'), ('b', '>i2', (3,))]").unwrap();
     write(&mut writer, &mut contents, "structure", ArraySpec::new(dtype, [3]), &[3], (0..30).collect());
     // Ragged arrays.
@@ -108,7 +141,12 @@ fn options() -> OpenOptions {
 }
 
 /// Reads some parts, and panics if one is read wrong. Returns those that failed; all if the store does not open.
-fn read(store: brickmap::Result<Store>, contents: &Contents, parts: &[Part], change: &dyn Fn() -> String) -> Vec<Part> {
+fn read(
+    store: brickmap::Result<Store>,
+    contents: &Contents,
+    parts: &[Part],
+    change: &dyn Fn() -> String,
+) -> Vec<Part> {
     let Ok(store) = store else { return parts.to_vec() };
     let snapshot = store.snapshot();
     let mut failed = parts.to_vec();
@@ -163,7 +201,9 @@ impl Sample {
         let mut seen = 0;
         for (at, failing) in (DATA_START..).zip(failing) {
             let byte = self.file[at];
-            let flips = (0..8).map(|bit| byte ^ 1 << bit).chain([0x00, 0xFF].into_iter().filter(|&other| other != byte));
+            let flips = (0..8)
+                .map(|bit| byte ^ 1 << bit)
+                .chain([0x00, 0xFF].into_iter().filter(|&other| other != byte));
             for changed in flips {
                 let failed = self.read_changed(at, changed, failing);
                 assert_eq!(failed, *failing, "byte {at} is {changed:#x}");
@@ -285,7 +325,11 @@ fn bytes_behind_the_logical_end_are_ignored() {
                 options().backend(Backend::Pread).open(&path),
             ];
             for store in stores {
-                assert_eq!(read(store, &sample.contents, &sample.all_parts(), &String::new), [], "{tail} bytes");
+                assert_eq!(
+                    read(store, &sample.contents, &sample.all_parts(), &String::new),
+                    [],
+                    "{tail} bytes"
+                );
             }
         }
     }

@@ -85,15 +85,24 @@ fn shapes_that_a_file_only_claims() {
             let array = store.array(path).unwrap();
             assert!(is_too_large(array.read::<u8>(&Selection::all())), "{path}");
             assert!(is_too_large(array.read_bytes(&"[::2]".parse().unwrap())), "{path}");
-            assert_eq!(array.read::<u8>(&format!("[::{}]", 1u64 << 60).parse().unwrap()).unwrap(), [0; 8], "{path}");
+            assert_eq!(
+                array.read::<u8>(&format!("[::{}]", 1u64 << 60).parse().unwrap()).unwrap(),
+                [0; 8],
+                "{path}"
+            );
             assert_eq!(array.get::<u8>(&[-1]).unwrap(), 0, "{path}");
         }
         // 2^39 blocks in a chunk.
         assert!(is_damage(store.array("chunk of all")));
         assert!(store.array("raw").unwrap().view::<u8>(&Selection::all()).is_err());
         // More chunks than keys have bits for: 63 and 43.
-        assert!(store.array("wide").map(|array| array.read::<u8>(&Selection::all())).is_ok_and(|read| read.unwrap().is_empty())
-            || is_damage(store.array("wide")));
+        assert!(
+            store
+                .array("wide")
+                .map(|array| array.read::<u8>(&Selection::all()))
+                .is_ok_and(|read| read.unwrap().is_empty())
+                || is_damage(store.array("wide"))
+        );
         assert_eq!(store.snapshot().entries().unwrap().len(), records.len());
         store.verify().unwrap();
     });
@@ -113,7 +122,9 @@ fn records_that_cannot_be() {
         for (a, b) in numbers.iter().flat_map(|a| numbers.map(|b| (*a, b))) {
             bytes.push(Record { chunks: vec![a, b], ..good.clone() }.encode());
             bytes.push(Record { blocks: vec![a, b], ..good.clone() }.encode());
-            bytes.push(Record { shape: vec![a, b], chunks: vec![a, b], blocks: vec![a, b], ..good.clone() }.encode());
+            bytes.push(
+                Record { shape: vec![a, b], chunks: vec![a, b], blocks: vec![a, b], ..good.clone() }.encode(),
+            );
         }
         let mut names: Vec<String> = (0..bytes.len()).map(|n| format!("{n:04}")).collect();
         for at in [0usize, 4, 8, 12] {
@@ -139,7 +150,9 @@ fn records_that_cannot_be() {
             names.push(format!("structure {n}"));
             cells.push((names.last().unwrap().clone().into_bytes(), in_blob(&blob)));
         }
-        cells.extend(names.iter().zip(&bytes).map(|(name, record)| (name.clone().into_bytes(), inline(record))));
+        cells.extend(
+            names.iter().zip(&bytes).map(|(name, record)| (name.clone().into_bytes(), inline(record))),
+        );
         let catalog = forge.catalog(cells);
         let store = Store::from_bytes(forge.finish(catalog, NULL)).unwrap();
         assert_eq!(store.snapshot().entries().unwrap().len(), names.len());
@@ -183,7 +196,8 @@ fn extreme_numbers_anywhere() {
                         let mut forge = Forge::new();
                         forge.change(&name, &change);
                         let (file, contents) = sample_with(forge);
-                        let Ok(store) = OpenOptions::new().threads(1).cache_bytes(1 << 20).from_bytes(file) else {
+                        let Ok(store) = OpenOptions::new().threads(1).cache_bytes(1 << 20).from_bytes(file)
+                        else {
                             failed += 1;
                             continue;
                         };
@@ -204,7 +218,8 @@ fn frames_of_terabytes_in_a_sparse_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sparse.brick");
         let mut forge = Forge::new();
-        let one = |chunk| Record::new(dtype(3, 1), &[1 << 20], &[1 << 20], &[1 << 20], &[]).index(chunk).encode();
+        let one =
+            |chunk| Record::new(dtype(3, 1), &[1 << 20], &[1 << 20], &[1 << 20], &[]).index(chunk).encode();
         // A block whose stored bytes go on for 2^41 bytes.
         let mut head = vec![0; 16];
         head.extend_from_slice(&[2, 1, 0, 0, 0, 0, 0, 0]);
@@ -225,7 +240,10 @@ fn frames_of_terabytes_in_a_sparse_file() {
             ("table", one(huge(CHUNK, gigabytes))),
             ("pieces", one(huge(PIECES, gigabytes))),
             ("raw", raw.index(huge(RAW_TABLE, gigabytes)).encode()),
-            ("index", Record::new(dtype(3, 1), &[2], &[1], &[1], &[0]).index(huge(INDEX, gigabytes)).encode()),
+            (
+                "index",
+                Record::new(dtype(3, 1), &[2], &[1], &[1], &[0]).index(huge(INDEX, gigabytes)).encode(),
+            ),
         ];
         let mut cells: Vec<(Vec<u8>, Vec<u8>)> =
             records.iter().map(|(path, record)| (path.as_bytes().to_vec(), inline(record))).collect();
@@ -239,7 +257,11 @@ fn frames_of_terabytes_in_a_sparse_file() {
         let store = OpenOptions::new().backend(Backend::Pread).open(&path).unwrap();
         for (path, _) in &records {
             let read = store.array(path).and_then(|array| array.get::<u8>(&[0]));
-            assert!(is_damage(read.map(|_| ())) || is_too_large(store.array(path).and_then(|array| array.get::<u8>(&[0]))), "{path}");
+            assert!(
+                is_damage(read.map(|_| ()))
+                    || is_too_large(store.array(path).and_then(|array| array.get::<u8>(&[0]))),
+                "{path}"
+            );
         }
         assert!(is_too_large(store.snapshot().attributes("")));
         assert!(is_too_large(store.array("blob")));
@@ -313,8 +335,9 @@ fn catalogs_whose_inner_pages_share_a_child() {
         let mut forge = Forge::new();
         let mut page = forge.tree("leaf", 0, &[("", inline(&[1])), ("a", inline(&[1]))]);
         for level in 1..32 {
-            let cells: Vec<(Vec<u8>, Vec<u8>)> =
-                (0..1000u16).map(|n| (if n == 0 { vec![] } else { n.to_be_bytes().to_vec() }, page.to_vec())).collect();
+            let cells: Vec<(Vec<u8>, Vec<u8>)> = (0..1000u16)
+                .map(|n| (if n == 0 { vec![] } else { n.to_be_bytes().to_vec() }, page.to_vec()))
+                .collect();
             page = forge.tree("inner", level, &cells);
         }
         let store = Store::from_bytes(forge.finish(page, page)).unwrap();
@@ -331,7 +354,9 @@ fn streams_that_decode_to_more_than_is_due() {
         window[5] = 0xFF;
         let skippable = [0x50, 0x2A, 0x4D, 0x18, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
         // A content size of 2^63.
-        let claims = [&[0x28, 0xB5, 0x2F, 0xFD, 0xE0][..], &[0, 0, 0, 0, 0, 0, 0, 0x80], &zstd_stored(&[0; 16])[6..]].concat();
+        let claims =
+            [&[0x28, 0xB5, 0x2F, 0xFD, 0xE0][..], &[0, 0, 0, 0, 0, 0, 0, 0x80], &zstd_stored(&[0; 16])[6..]]
+                .concat();
         let streams = [zstd_repeated(0, 1 << 30), window, skippable, claims];
         for (n, stream) in streams.iter().enumerate() {
             let mut planes = (2u32 << 30 | stream.len() as u32).to_le_bytes().to_vec();
@@ -341,8 +366,12 @@ fn streams_that_decode_to_more_than_is_due() {
                 let zstd = forge.chunk("zstd", (2, 1, 0), &[count], &[(2, stream.clone())]);
                 let planes = forge.chunk("planes", (3, 1, 0), &[count], &[(3, planes.clone())]);
                 let delta = forge.chunk("delta", (4, 1, 1), &[count], &[(4, planes_of(stream))]);
-                let record = |chunk| Record::new(dtype(3, 1), &[count], &[count], &[count], &[]).index(chunk).encode();
-                store_of(forge, &[("zstd", record(zstd)), ("planes", record(planes)), ("delta", record(delta))])
+                let record =
+                    |chunk| Record::new(dtype(3, 1), &[count], &[count], &[count], &[]).index(chunk).encode();
+                store_of(
+                    forge,
+                    &[("zstd", record(zstd)), ("planes", record(planes)), ("delta", record(delta))],
+                )
             };
             for count in [16, 1 << 24] {
                 let store = long(count);
@@ -350,7 +379,10 @@ fn streams_that_decode_to_more_than_is_due() {
                     let outcome = store.array(path).unwrap().read::<u8>(&Selection::all());
                     // A window may be of any size: the block is not longer for it.
                     let right = n == 1 && count == 16;
-                    assert!(if right { outcome.is_ok() || is_damage(outcome) } else { is_damage(outcome) }, "{n} {count} {path}");
+                    assert!(
+                        if right { outcome.is_ok() || is_damage(outcome) } else { is_damage(outcome) },
+                        "{n} {count} {path}"
+                    );
                 }
                 store.verify().unwrap();
             }
@@ -393,7 +425,10 @@ fn ragged_arrays_of_absent_offsets() {
         }
         let report = store.verify().unwrap();
         for path in ["d", "e"] {
-            assert!(report.findings.iter().any(|it| it.place.array.as_deref() == Some(path)), "{path}: {report:?}");
+            assert!(
+                report.findings.iter().any(|it| it.place.array.as_deref() == Some(path)),
+                "{path}: {report:?}"
+            );
         }
         assert_eq!(report.findings.len(), 2, "{report:?}");
     });

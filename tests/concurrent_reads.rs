@@ -80,7 +80,9 @@ fn readers_see_one_commit_each_while_a_writer_goes_on() {
         let store = OpenOptions::new().backend(backend).create(&path).unwrap();
         let mut writer = store.writer().unwrap();
         for (name, codec) in [("a", Codec::default()), ("b", Codec::Raw)] {
-            writer.create_array(name, &ArraySpec::new(Dtype::U32, [LEN as u64]).chunks([512]).codec(codec)).unwrap();
+            writer
+                .create_array(name, &ArraySpec::new(Dtype::U32, [LEN as u64]).chunks([512]).codec(codec))
+                .unwrap();
         }
         writer.commit().unwrap();
         let first = store.refresh().unwrap();
@@ -105,7 +107,11 @@ fn readers_see_one_commit_each_while_a_writer_goes_on() {
                 });
             }
             for round in 1..40u32 {
-                let step = Axis::Range { start: Some(i64::from(round % 7)), stop: None, step: 1 + i64::from(round % 3) };
+                let step = Axis::Range {
+                    start: Some(i64::from(round % 7)),
+                    stop: None,
+                    step: 1 + i64::from(round % 3),
+                };
                 let selection = Selection::new([step]);
                 let len = selection.shape(&[LEN as u64]).unwrap()[0];
                 let items: Vec<u32> = (0..len as u32).map(|n| n / 100 * round + 1).collect();

@@ -2,7 +2,9 @@
 
 mod common;
 
-use brickmap::{ArraySpec, Axis, Backend, Codec, Dtype, Element, OpenOptions, Profile, Selection, Store, WriteOptions};
+use brickmap::{
+    ArraySpec, Axis, Backend, Codec, Dtype, Element, OpenOptions, Profile, Selection, Store, WriteOptions,
+};
 use common::dense::{Dense, pick};
 use common::draw::{self, Values, dtypes, items};
 use common::{cases, check};
@@ -60,7 +62,8 @@ fn every_dtype_with_every_codec_and_kind_of_data_comes_back_bit_for_bit() {
                 let count = (6000 / dtype.itemsize()).clamp(7, 1500);
                 let bytes = items(dtype, *values, (d * 1000 + c * 10 + v) as u64, count);
                 let (block, path) = ((count / 2) as u64, format!("{d}/{c}/{v}"));
-                let spec = ArraySpec::new(dtype.clone(), [count as u64]).chunks([count as u64 - 3]).blocks([block]);
+                let spec =
+                    ArraySpec::new(dtype.clone(), [count as u64]).chunks([count as u64 - 3]).blocks([block]);
                 writer.create_array(&path, &spec.codec(codec)).unwrap();
                 writer.write_bytes(&path, &all(), &bytes, WriteOptions::new()).unwrap();
                 made.push((path, dtype.clone(), codec, *values, bytes));
@@ -103,7 +106,11 @@ fn nan_payloads_signed_zeros_and_nat_are_kept_as_items_and_as_fill_values() {
         for (n, pattern) in patterns.iter().enumerate() {
             for what in ["constant", "fill"] {
                 let array = snapshot.array(&name(&format!("{what}{n}"))).unwrap();
-                assert_eq!(bytes(&array.read::<T>(&all()).unwrap()), bytes(&[*pattern; 10]), "{dtype} {what} {n}");
+                assert_eq!(
+                    bytes(&array.read::<T>(&all()).unwrap()),
+                    bytes(&[*pattern; 10]),
+                    "{dtype} {what} {n}"
+                );
                 assert_eq!(bytes(&[array.get::<T>(&[-1]).unwrap()]), bytes(&[*pattern]));
             }
             assert_eq!(snapshot.array(&name(&format!("fill{n}"))).unwrap().fill_value(), bytes(&[*pattern]));
@@ -111,11 +118,14 @@ fn nan_payloads_signed_zeros_and_nat_are_kept_as_items_and_as_fill_values() {
     }
     let directory = tempfile::tempdir().unwrap();
     let store = Store::create(directory.path().join("bits.brick")).unwrap();
-    let f16s = [0x0000, 0x8000, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFE55, 0x0001, 0x7BFF, 0x3BFF].map(half::f16::from_bits);
+    let f16s = [0x0000, 0x8000, 0x7C00, 0xFC00, 0x7E00, 0x7C01, 0xFE55, 0x0001, 0x7BFF, 0x3BFF]
+        .map(half::f16::from_bits);
     kept(&store, Dtype::F16, &f16s);
-    let f32s = [0, 1 << 31, 0x7F80_0000, 0x7FC0_0000, 0x7F80_0001, 0xFFC0_1234, 1, 0x7F7F_FFFF].map(f32::from_bits);
+    let f32s =
+        [0, 1 << 31, 0x7F80_0000, 0x7FC0_0000, 0x7F80_0001, 0xFFC0_1234, 1, 0x7F7F_FFFF].map(f32::from_bits);
     kept(&store, Dtype::F32, &f32s);
-    let f64s = [0, 1 << 63, 0x7FF8_0000_0000_0000, 0x7FF0_0000_0000_0001, 0xFFF8_0000_DEAD_BEEF, 1].map(f64::from_bits);
+    let f64s = [0, 1 << 63, 0x7FF8_0000_0000_0000, 0x7FF0_0000_0000_0001, 0xFFF8_0000_DEAD_BEEF, 1]
+        .map(f64::from_bits);
     kept(&store, Dtype::F64, &f64s);
     kept(&store, Dtype::Complex64, &[[f32s[1], f32s[4]], [f32s[0], f32s[1]], [f32s[5], f32s[0]]]);
     kept(&store, Dtype::Complex128, &[[f64s[1], f64s[4]], [f64s[0], f64s[1]], [f64s[3], f64s[3]]]);
@@ -133,7 +143,10 @@ fn descriptions_of_dtypes_are_kept_word_for_word() {
     let store = Store::create(&path).unwrap();
     let mut writer = store.writer().unwrap();
     let mut all = dtypes();
-    all.extend(["<M8[7W]", "<m8[as]", "<m8", "|S70000", "<U20000", "|V1048576"].map(|text| Dtype::parse(text).unwrap()));
+    all.extend(
+        ["<M8[7W]", "<m8[as]", "<m8", "|S70000", "<U20000", "|V1048576"]
+            .map(|text| Dtype::parse(text).unwrap()),
+    );
     for (n, dtype) in all.iter().enumerate() {
         writer.create_array(&n.to_string(), &ArraySpec::new(dtype.clone(), [2, 1])).unwrap();
         let bytes = items(dtype, Values::Random, n as u64, 2);
@@ -145,7 +158,10 @@ fn descriptions_of_dtypes_are_kept_word_for_word() {
         for (n, dtype) in all.iter().enumerate() {
             let array = store.array(&n.to_string()).unwrap();
             assert_eq!((array.dtype(), array.dtype().to_string()), (dtype, dtype.to_string()));
-            assert!(array.read_bytes(&Selection::all()).unwrap() == items(dtype, Values::Random, n as u64, 2), "{dtype}");
+            assert!(
+                array.read_bytes(&Selection::all()).unwrap() == items(dtype, Values::Random, n as u64, 2),
+                "{dtype}"
+            );
         }
     }
 }
@@ -162,7 +178,11 @@ fn ragged() -> impl Strategy<Value = (Vec<u64>, Vec<Axis>, Vec<Vec<u32>>)> {
 
 /// Empty strings, long ones, and characters of one to four bytes.
 fn text(words: &[u32]) -> String {
-    words.iter().filter_map(|word| char::from_u32(word % 0x11_0000)).flat_map(|letter| std::iter::repeat_n(letter, 3)).collect()
+    words
+        .iter()
+        .filter_map(|word| char::from_u32(word % 0x11_0000))
+        .flat_map(|letter| std::iter::repeat_n(letter, 3))
+        .collect()
 }
 
 #[test]
@@ -176,7 +196,8 @@ fn strings_and_runs_of_any_shape_match_a_dense_array() {
             let strings: Vec<String> = items.iter().map(|words| text(words)).collect();
             writer.create_strings(&format!("{n}/strings"), shape, &strings).unwrap();
             writer.create_ragged(&format!("{n}/runs"), shape, items).unwrap();
-            let floats: Vec<Vec<f64>> = items.iter().map(|run| run.iter().map(|bits| f64::from(*bits)).collect()).collect();
+            let floats: Vec<Vec<f64>> =
+                items.iter().map(|run| run.iter().map(|bits| f64::from(*bits)).collect()).collect();
             writer.create_ragged(&format!("{n}/floats"), shape, &floats).unwrap();
         }
         writer.commit().unwrap();
@@ -196,8 +217,11 @@ fn strings_and_runs_of_any_shape_match_a_dense_array() {
                 let read = runs.read_runs::<u32>(&selection).unwrap();
                 let due: Vec<&[u32]> = numbers.iter().map(|&number| &items[number][..]).collect();
                 assert_eq!(read.iter().collect::<Vec<_>>(), due, "{axes:?} of {shape:?}");
-                let read = store.ragged(&format!("{n}/floats")).unwrap().read_runs::<f64>(&selection).unwrap();
-                assert!(read.iter().flatten().map(|value| *value as u32).eq(due.into_iter().flatten().copied()));
+                let read =
+                    store.ragged(&format!("{n}/floats")).unwrap().read_runs::<f64>(&selection).unwrap();
+                assert!(
+                    read.iter().flatten().map(|value| *value as u32).eq(due.into_iter().flatten().copied())
+                );
             }
         }
     });

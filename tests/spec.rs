@@ -42,8 +42,10 @@ fn dump(file: &[u8]) -> String {
             continue;
         }
         let hex: Vec<String> = row.iter().map(|byte| format!("{byte:02x}")).collect();
-        let letters: String =
-            row.iter().map(|&byte| if (0x20..0x7F).contains(&byte) { char::from(byte) } else { '.' }).collect();
+        let letters: String = row
+            .iter()
+            .map(|&byte| if (0x20..0x7F).contains(&byte) { char::from(byte) } else { '.' })
+            .collect();
         text += &format!("{offset:06x}  {}  {letters}\n", hex.join(" "));
     }
     text
@@ -59,7 +61,10 @@ fn the_example_in_the_specification_is_what_is_written() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/SPEC.md");
         std::fs::write(path, format!("{before}```hexdump\n{dump}```{after}")).unwrap();
     } else {
-        assert!(found == dump, "SPEC.md has another dump; run with BRICKMAP_BLESS=1 and read what changed:\n{dump}");
+        assert!(
+            found == dump,
+            "SPEC.md has another dump; run with BRICKMAP_BLESS=1 and read what changed:\n{dump}"
+        );
     }
 }
 
@@ -120,12 +125,18 @@ fn the_limits_of_the_specification_are_those_of_the_code() {
     let bytes = limit("bytes of an array, of a chunk");
     create(ArraySpec::new(Dtype::U16, [bytes / 2]).chunks([1 << 40])).unwrap();
     too_large(create(ArraySpec::new(Dtype::U16, [bytes / 2 + 1]).chunks([1 << 40])), "bytes of an array");
-    too_large(create(ArraySpec::new(Dtype::U8, [1, 1]).chunks([1 << 30, 1 << 33]).blocks([1 << 23, 1])), "bytes of a chunk");
+    too_large(
+        create(ArraySpec::new(Dtype::U8, [1, 1]).chunks([1 << 30, 1 << 33]).blocks([1 << 23, 1])),
+        "bytes of a chunk",
+    );
 
     let block = limit("bytes of a block; itemsize");
     assert_eq!(block, u64::from(brickmap::MAX_ITEMSIZE));
     create(ArraySpec::new(Dtype::U8, [block + 1]).chunks([block + 1]).blocks([block])).unwrap();
-    too_large(create(ArraySpec::new(Dtype::U8, [block + 1]).chunks([block + 1]).blocks([block + 1])), "block");
+    too_large(
+        create(ArraySpec::new(Dtype::U8, [block + 1]).chunks([block + 1]).blocks([block + 1])),
+        "block",
+    );
     create(ArraySpec::new(Dtype::Bytes(block as u32), [1])).unwrap();
     too_large(create(ArraySpec::new(Dtype::Bytes(block as u32 + 1), [1])), "itemsize");
 
@@ -184,14 +195,20 @@ fn check_all_selections(store: &Store, path: &str, dense: &[Vec<i32>]) {
     }
     for (row, items) in dense.iter().enumerate() {
         for (column, item) in items.iter().enumerate() {
-            assert_eq!(array.get::<i32>(&[row as i64, column as i64]).unwrap(), *item, "{path}: {row}, {column}");
+            assert_eq!(
+                array.get::<i32>(&[row as i64, column as i64]).unwrap(),
+                *item,
+                "{path}: {row}, {column}"
+            );
         }
     }
 }
 
 /// An i32 array of (23, 5) in chunks (8, 3) of blocks (3, 2), with the fill value -1. `chunk(forge, row, column, valid)`
 /// makes the entry of the chunk at a row and column of items.
-fn tall_array(chunk: impl Fn(&mut Forge<'_>, u64, u64) -> (Pointer, Vec<[u64; 4]>)) -> (Store, Vec<Vec<i32>>) {
+fn tall_array(
+    chunk: impl Fn(&mut Forge<'_>, u64, u64) -> (Pointer, Vec<[u64; 4]>),
+) -> (Store, Vec<Vec<i32>>) {
     let mut forge = Forge::new();
     let mut dense = vec![vec![-1i32; 5]; 23];
     let mut entries = Vec::new();
@@ -210,7 +227,9 @@ fn tall_array(chunk: impl Fn(&mut Forge<'_>, u64, u64) -> (Pointer, Vec<[u64; 4]
         }
     }
     let index = forge.index("index", 0, 0, &entries);
-    let record = Record::new(dtype(2, 4), &[23, 5], &[8, 3], &[3, 2], &[1, 0, 0]).fill(&(-1i32).to_le_bytes()).index(index);
+    let record = Record::new(dtype(2, 4), &[23, 5], &[8, 3], &[3, 2], &[1, 0, 0])
+        .fill(&(-1i32).to_le_bytes())
+        .index(index);
     let catalog = forge.catalog(vec![(b"a".to_vec(), inline(&record.encode()))]);
     (Store::from_bytes(forge.finish(catalog, NULL)).unwrap(), dense)
 }
@@ -271,7 +290,8 @@ fn raw_chunks_of_a_grown_array_read_as_the_fill_value_where_nothing_was_written(
     let mut dense = vec![vec![-1i32; 4]; 10];
     let mut entries = Vec::new();
     for (chunk, rows) in [(0u64, 4u64), (1, 1)] {
-        let items = positions(&[rows, 4]).into_iter().flat_map(|at| item(4 * chunk + at[0], at[1]).to_le_bytes());
+        let items =
+            positions(&[rows, 4]).into_iter().flat_map(|at| item(4 * chunk + at[0], at[1]).to_le_bytes());
         let items: Vec<u8> = items.collect();
         entries.push((chunk, forge.raw("chunk", &[rows, 4], &items)));
         for at in positions(&[rows, 4]) {
@@ -300,7 +320,9 @@ fn deferred_roots_and_alive_generations_are_read() {
     let (file, contents) = sample_with(forge);
     let store = Store::from_bytes(file).unwrap();
     assert_eq!(store.snapshot().generation(), 9);
-    read_everything(&store, &contents, &mut |what, outcome| assert!(matches!(outcome, Outcome::Right), "{what}: {outcome:?}"));
+    read_everything(&store, &contents, &mut |what, outcome| {
+        assert!(matches!(outcome, Outcome::Right), "{what}: {outcome:?}")
+    });
 }
 
 /// As many alive generations as a root holds.
@@ -311,5 +333,7 @@ fn a_full_list_of_alive_generations_is_read() {
     forge.alive = (0..118).map(|n| (8 * n, n)).collect();
     let (file, contents) = sample_with(forge);
     let store = Store::from_bytes(file).unwrap();
-    read_everything(&store, &contents, &mut |what, outcome| assert!(matches!(outcome, Outcome::Right), "{what}: {outcome:?}"));
+    read_everything(&store, &contents, &mut |what, outcome| {
+        assert!(matches!(outcome, Outcome::Right), "{what}: {outcome:?}")
+    });
 }

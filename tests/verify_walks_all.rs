@@ -16,7 +16,13 @@ fn store_bytes() -> Vec<u8> {
     writer.create_strings("names", &[3], &["one", "", "drei"]).unwrap();
     for round in 0..4u8 {
         writer.write("a/field", &Selection::all(), &items).unwrap();
-        writer.write("a/raw", &Selection::from((i64::from(round)..20, ..)), &items[..(20 - round as usize) * 3000]).unwrap();
+        writer
+            .write(
+                "a/raw",
+                &Selection::from((i64::from(round)..20, ..)),
+                &items[..(20 - round as usize) * 3000],
+            )
+            .unwrap();
         writer.write("constant", &Selection::all(), &vec![f32::from(round); items.len()]).unwrap();
         let attributes = serde_json::json!({ "round": round, "text": "x".repeat(3000) });
         writer.set_attributes("a", attributes.as_object().unwrap()).unwrap();
@@ -42,7 +48,9 @@ fn a_changed_block_is_named() {
     for at in (16384..bytes.len()).step_by(997) {
         bytes[at] ^= 1;
         let report = Store::from_bytes(bytes.clone()).unwrap().verify().unwrap();
-        named += usize::from(report.findings.iter().any(|it| it.place.block.is_some() && it.place.chunk.is_some()));
+        named += usize::from(
+            report.findings.iter().any(|it| it.place.block.is_some() && it.place.chunk.is_some()),
+        );
         bytes[at] = clean[at];
     }
     assert!(named > 20, "{named}");

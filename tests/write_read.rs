@@ -3,7 +3,8 @@
 mod common;
 
 use brickmap::{
-    Array, ArraySpec, Axis, Backend, Codec, Dtype, Element, Error, OpenOptions, Profile, Selection, Store, WriteOptions, Writer,
+    Array, ArraySpec, Axis, Backend, Codec, Dtype, Element, Error, OpenOptions, Profile, Selection, Store,
+    WriteOptions, Writer,
 };
 use common::dense::{Dense, pick};
 use common::draw::{self, Drawn, Values, items};
@@ -15,13 +16,26 @@ use std::path::Path;
 /// What happens to a store.
 #[derive(Clone, Debug)]
 enum Step {
-    Write { array: usize, axes: Vec<Axis>, values: Values, seed: u64 },
+    Write {
+        array: usize,
+        axes: Vec<Axis>,
+        values: Values,
+        seed: u64,
+    },
     /// The whole array with the fill value, which takes its chunks away.
-    Clear { array: usize },
-    Read { array: usize, axes: Vec<Axis> },
+    Clear {
+        array: usize,
+    },
+    Read {
+        array: usize,
+        axes: Vec<Axis>,
+    },
     Commit,
     Rollback,
-    Reopen { threads: usize, backend: Backend },
+    Reopen {
+        threads: usize,
+        backend: Backend,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +116,9 @@ fn play(history: &History) {
             Step::Clear { array } => {
                 let (drawn, dense) = (&history.arrays[*array], &mut staged[*array]);
                 *dense = drawn.empty();
-                writer.write_bytes(&name(*array), &Selection::all(), &dense.bytes, WriteOptions::new()).unwrap();
+                writer
+                    .write_bytes(&name(*array), &Selection::all(), &dense.bytes, WriteOptions::new())
+                    .unwrap();
             }
             Step::Read { array, axes } => {
                 assert_staged(&mut writer, &history.arrays[*array], *array, axes, &staged[*array]);
@@ -110,7 +126,8 @@ fn play(history: &History) {
             Step::Commit => {
                 let snapshot = writer.commit().unwrap();
                 committed = staged.clone();
-                let arrays: Vec<Array> = (0..staged.len()).map(|n| snapshot.array(&name(n)).unwrap()).collect();
+                let arrays: Vec<Array> =
+                    (0..staged.len()).map(|n| snapshot.array(&name(n)).unwrap()).collect();
                 for (array, dense) in arrays.iter().zip(&committed) {
                     assert_has(array, dense, "after the commit");
                 }
@@ -127,7 +144,8 @@ fn play(history: &History) {
             Step::Reopen { threads, backend } => {
                 drop(writer);
                 staged = committed.clone();
-                store = OpenOptions::new().write(true).threads(*threads).backend(*backend).open(&path).unwrap();
+                store =
+                    OpenOptions::new().write(true).threads(*threads).backend(*backend).open(&path).unwrap();
                 for (n, dense) in committed.iter().enumerate() {
                     assert_has(&store.array(&name(n)).unwrap(), dense, "opened again");
                 }
@@ -178,7 +196,11 @@ fn every_order_of_special_and_normal_chunks_is_kept() {
     for n in 0..KINDS.len().pow(3) {
         let kinds = [KINDS[n % 5], KINDS[n / 5 % 5], KINDS[n / 25]];
         let codec = if n % 2 == 0 { Codec::default() } else { Codec::Delta { stride: 1, level: 1 } };
-        let spec = ArraySpec::new(Dtype::I32, [LEN as u64]).chunks([CHUNK as u64]).blocks([4]).codec(codec).fill_value(-7);
+        let spec = ArraySpec::new(Dtype::I32, [LEN as u64])
+            .chunks([CHUNK as u64])
+            .blocks([4])
+            .codec(codec)
+            .fill_value(-7);
         let path = format!("{n}");
         writer.create_array(&path, &spec).unwrap();
         let mut dense = Vec::new();
@@ -221,7 +243,11 @@ fn every_order_of_special_and_normal_chunks_is_kept() {
         let array = snapshot.array(path).unwrap();
         assert_eq!(array.read::<i32>(&Selection::all()).unwrap(), *dense, "{kinds:?}, changed");
         let stored = kinds.iter().filter(|kind| !matches!(kind, Chunk::Absent | Chunk::Fill)).count();
-        assert_eq!(array.stored_chunks(), stored as u64, "chunks that are not the fill value in {kinds:?}, changed");
+        assert_eq!(
+            array.stored_chunks(),
+            stored as u64,
+            "chunks that are not the fill value in {kinds:?}, changed"
+        );
     }
 }
 
@@ -234,7 +260,11 @@ fn of_an_index_that_is_listed_twice_the_last_value_stays() {
         writer.create_array(path, &ArraySpec::new(Dtype::U8, [5, 2]).chunks([2, 2]).codec(codec)).unwrap();
         let list = Selection::from(([3, 0, 3, -2, 0], ..));
         writer.write(path, &list, &[1u8, 2, 3, 4, 5, 6, 7, 8, 9, 10]).unwrap();
-        assert_eq!(writer.read::<u8>(path, &Selection::all()).unwrap(), [9, 10, 0, 0, 0, 0, 7, 8, 0, 0], "{path}");
+        assert_eq!(
+            writer.read::<u8>(path, &Selection::all()).unwrap(),
+            [9, 10, 0, 0, 0, 0, 7, 8, 0, 0],
+            "{path}"
+        );
     }
 }
 
@@ -275,7 +305,10 @@ fn reading_through_a_writer_and_refused_writes_leave_nothing_to_commit() {
     writer.create_array("a", &ArraySpec::new(Dtype::U8, [4])).unwrap_err();
     assert_eq!(writer.commit().unwrap().generation(), generation);
     writer.write("a", &Selection::from(1), &[9u8]).unwrap();
-    assert_eq!(writer.commit().unwrap().array("a").unwrap().read::<u8>(&Selection::all()).unwrap(), [0, 9, 0, 0]);
+    assert_eq!(
+        writer.commit().unwrap().array("a").unwrap().read::<u8>(&Selection::all()).unwrap(),
+        [0, 9, 0, 0]
+    );
 }
 
 /// Writes arrays of many kinds, large enough for several threads, and returns the file but for the superblock and the
@@ -298,7 +331,8 @@ fn file_made_by(path: &Path, threads: usize) -> Vec<u8> {
         writer.create_array(&path, &spec).unwrap();
         let mut random = Random(5);
         let noise = |random: &mut Random| (random.below(9) * random.below(9)) as f32 / 4096.0;
-        let field: Vec<f32> = (0..800_000).map(|n| (n as f32 / 300.0).sin().round() + noise(&mut random)).collect();
+        let field: Vec<f32> =
+            (0..800_000).map(|n| (n as f32 / 300.0).sin().round() + noise(&mut random)).collect();
         writer.write(&path, &Selection::all(), &field).unwrap();
         writer.write(&path, &Selection::from((3..25, 7, ..)), &field[..22 * 200]).unwrap();
     }
@@ -332,13 +366,20 @@ fn two_arrays_change_in_one_commit_or_not_at_all() {
     }
     let first = writer.commit().unwrap();
     for path in ["a", "b/c"] {
-        writer.write(path, &Selection::new([Axis::Range { start: Some(1), stop: None, step: 8 }]), &[2i64; 7]).unwrap();
+        writer
+            .write(path, &Selection::new([Axis::Range { start: Some(1), stop: None, step: 8 }]), &[2i64; 7])
+            .unwrap();
     }
     let seen = |snapshot: &brickmap::Snapshot| {
-        ["a", "b/c"].map(|path| snapshot.array(path).unwrap().read::<i64>(&Selection::all()).unwrap().iter().sum::<i64>())
+        ["a", "b/c"].map(|path| {
+            snapshot.array(path).unwrap().read::<i64>(&Selection::all()).unwrap().iter().sum::<i64>()
+        })
     };
     assert_eq!(seen(&store.refresh().unwrap()), [50, 50], "before the commit");
     let second = writer.commit().unwrap();
     assert_eq!(seen(&store.snapshot()), [50, 50], "a handle that was not refreshed");
-    assert_eq!((seen(&first), seen(&second), seen(&store.refresh().unwrap())), ([50, 50], [57, 57], [57, 57]));
+    assert_eq!(
+        (seen(&first), seen(&second), seen(&store.refresh().unwrap())),
+        ([50, 50], [57, 57], [57, 57])
+    );
 }

@@ -9,7 +9,10 @@ pub fn read_npy_f32(path: &Path) -> Result<(Vec<u64>, Vec<f32>)> {
     if descr != "<f4" {
         return Err(Error::new(ErrorKind::InvalidData, format!("items of {descr} where <f4 is needed")));
     }
-    Ok((shape, data.chunks_exact(4).map(|item| f32::from_le_bytes([item[0], item[1], item[2], item[3]])).collect()))
+    Ok((
+        shape,
+        data.chunks_exact(4).map(|item| f32::from_le_bytes([item[0], item[1], item[2], item[3]])).collect(),
+    ))
 }
 
 /// Dtype, shape and bytes of a `.npy` file in C order, of the simple kind that `benches/datasets.py` writes.
@@ -23,11 +26,14 @@ pub fn read_npy(path: &Path) -> Result<(String, Vec<u64>, Vec<u8>)> {
     let header = bytes.get(10..start).ok_or_else(|| wrong("cut off"))?;
     let header = String::from_utf8_lossy(header).into_owned();
     let after = |key: &str| header.split_once(key).map(|(_, rest)| rest);
-    let descr = after("'descr': '").and_then(|rest| rest.split('\'').next()).ok_or_else(|| wrong("no plain dtype"))?;
+    let descr = after("'descr': '")
+        .and_then(|rest| rest.split('\'').next())
+        .ok_or_else(|| wrong("no plain dtype"))?;
     if !header.contains("'fortran_order': False") {
         return Err(wrong("not in C order"));
     }
-    let shape = after("'shape': (").and_then(|rest| rest.split(')').next()).ok_or_else(|| wrong("no shape"))?;
+    let shape =
+        after("'shape': (").and_then(|rest| rest.split(')').next()).ok_or_else(|| wrong("no shape"))?;
     let shape: Vec<u64> = shape.split(',').filter_map(|len| len.trim().parse().ok()).collect();
     let data = bytes.split_off(start);
     Ok((descr.to_owned(), shape, data))

@@ -107,7 +107,14 @@ impl Codec {
     #[cfg(feature = "write")]
     /// The fields of an array record for items of `itemsize` bytes of components of `component`.
     pub(super) fn wire(self, itemsize: usize, component: usize) -> Result<CodecFields> {
-        let auto = CodecFields { layout: Layout::Blocks, coding: CODING_CHOSEN, profile: 0, level: 1, word: 0, stride: 0 };
+        let auto = CodecFields {
+            layout: Layout::Blocks,
+            coding: CODING_CHOSEN,
+            profile: 0,
+            level: 1,
+            word: 0,
+            stride: 0,
+        };
         let wide = || {
             Error::invalid(format!(
                 "a codec with byte planes for items of {itemsize} bytes; planes need 255 or fewer: use Codec::Zstd or Codec::Auto"

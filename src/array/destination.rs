@@ -34,7 +34,11 @@ unsafe impl Sync for Destination<'_> {}
 
 impl<'a> Destination<'a> {
     /// Items in C order without gaps. `memory` must have room for them.
-    pub(crate) fn contiguous(memory: &'a mut [MaybeUninit<u8>], shape: &[u64], itemsize: usize) -> Result<Self> {
+    pub(crate) fn contiguous(
+        memory: &'a mut [MaybeUninit<u8>],
+        shape: &[u64],
+        itemsize: usize,
+    ) -> Result<Self> {
         let strides = byte_strides(shape, itemsize);
         Self::strided(memory, 0, shape, &strides, itemsize)
     }
@@ -84,7 +88,14 @@ impl<'a> Destination<'a> {
         let start = memory.as_mut_ptr().cast::<u8>().wrapping_add(offset);
         let bytes = shape::product(shape).unwrap_or(u64::MAX).saturating_mul(itemsize as u64);
         let stores = if bytes >= STREAM_FROM { Stores::Streaming } else { Stores::Cached };
-        Ok(Destination { start, shape: shape.into(), strides: strides.into(), itemsize, stores, memory: PhantomData })
+        Ok(Destination {
+            start,
+            shape: shape.into(),
+            strides: strides.into(),
+            itemsize,
+            stores,
+            memory: PhantomData,
+        })
     }
 
     /// Copies the items of a block that `parts` select. `origin` is the block's first item in the array, `block_shape`
@@ -224,7 +235,12 @@ impl<'a> Destination<'a> {
                         return None;
                     }
                     let list = List { entries: list, origin };
-                    axes.push(Axis { len: list.entries.len(), step: items as isize, stride, list: Some(list) });
+                    axes.push(Axis {
+                        len: list.entries.len(),
+                        step: items as isize,
+                        stride,
+                        list: Some(list),
+                    });
                 }
             }
             items *= block_shape.get(dim).map_or(1, |&len| saturating_usize(len));

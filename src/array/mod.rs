@@ -68,12 +68,14 @@ impl Snapshot {
     pub fn array(&self, path: &str) -> Result<Array> {
         let path = path.trim_matches('/');
         match self.record(path)? {
-            Record::Array(record) => Ok(Array::new(self.clone(), path.to_owned(), record)),
+            Record::Array(record) => Ok(Array::new(self.clone(), path.to_owned(), *record)),
             Record::Group => Err(Error::invalid(format!("'{path}' is a group, not an array"))),
             Record::Ragged(_) => {
                 Err(Error::invalid(format!("'{path}' is a ragged array; read it with Snapshot::ragged")))
             }
-            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
+            Record::Unknown(what) => {
+                Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") })
+            }
         }
     }
 }
@@ -190,7 +192,11 @@ impl Array {
     /// # Errors
     ///
     /// As [`Array::read_into`].
-    pub fn read_strided<T: Element>(&self, selection: &Selection, destination: StridedMut<'_, T>) -> Result<()> {
+    pub fn read_strided<T: Element>(
+        &self,
+        selection: &Selection,
+        destination: StridedMut<'_, T>,
+    ) -> Result<()> {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
         let destination = destination.resolve(&selection)?;
@@ -289,7 +295,11 @@ fn check_dtype<T: Element>(dtype: &Dtype, path: &str) -> Result<()> {
     if T::matches(dtype) {
         return Ok(());
     }
-    Err(Error::DtypeMismatch { array: path.to_owned(), stored: dtype.to_string(), wanted: T::NAME.to_owned() })
+    Err(Error::DtypeMismatch {
+        array: path.to_owned(),
+        stored: dtype.to_string(),
+        wanted: T::NAME.to_owned(),
+    })
 }
 
 fn check_len(selection: &ResolvedSelection, len: u64, what: &str) -> Result<()> {

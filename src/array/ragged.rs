@@ -113,8 +113,12 @@ impl Snapshot {
                 offsets: Array::new(self.clone(), path.to_owned(), record.offsets),
                 values: Array::new(self.clone(), path.to_owned(), record.values),
             }),
-            Record::Unknown(what) => Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") }),
-            Record::Group | Record::Array(_) => Err(Error::invalid(format!("'{path}' is not a ragged array"))),
+            Record::Unknown(what) => {
+                Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") })
+            }
+            Record::Group | Record::Array(_) => {
+                Err(Error::invalid(format!("'{path}' is not a ragged array")))
+            }
         }
     }
 }
@@ -293,7 +297,11 @@ impl Ragged {
         items.values.try_reserve(values.len()).map_err(|_| Error::TooLarge {
             what: format!("{} values; there is not that much memory", base + values.len()),
         })?;
-        if base == 0 { items.values = values } else { items.values.append(&mut values) }
+        if base == 0 {
+            items.values = values
+        } else {
+            items.values.append(&mut values)
+        }
         let ends = offsets[1..].iter().map(|offset| base + saturating_usize((offset - low).cast_unsigned()));
         items.ends.extend(ends);
         Ok(())
@@ -332,9 +340,12 @@ enum Indices {
 impl Indices {
     fn of(axis: &AxisSelection) -> Indices {
         match axis {
-            AxisSelection::Range { start, step, len } => Indices::Range { start: *start, step: *step, len: *len },
+            AxisSelection::Range { start, step, len } => {
+                Indices::Range { start: *start, step: *step, len: *len }
+            }
             AxisSelection::List { sorted } => {
-                let mut by_position: Vec<(u64, u64)> = sorted.iter().map(|(index, out)| (*out, *index)).collect();
+                let mut by_position: Vec<(u64, u64)> =
+                    sorted.iter().map(|(index, out)| (*out, *index)).collect();
                 by_position.sort_unstable();
                 Indices::List(by_position.into_iter().map(|(_, index)| index).collect())
             }
@@ -350,7 +361,9 @@ impl Indices {
 
     fn at(&self, n: u64) -> u64 {
         match self {
-            Indices::Range { start, step, .. } => start.wrapping_add_signed(step.wrapping_mul(n.cast_signed())),
+            Indices::Range { start, step, .. } => {
+                start.wrapping_add_signed(step.wrapping_mul(n.cast_signed()))
+            }
             Indices::List(indices) => indices[saturating_usize(n)],
         }
     }
@@ -375,7 +388,12 @@ mod write {
         ///
         /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of strings is not that
         /// of the shape, [`Error::TooLarge`] for a shape past the limits.
-        pub fn create_strings<S: AsRef<str>>(&mut self, path: &str, shape: &[u64], strings: &[S]) -> Result<()> {
+        pub fn create_strings<S: AsRef<str>>(
+            &mut self,
+            path: &str,
+            shape: &[u64],
+            strings: &[S],
+        ) -> Result<()> {
             let runs = strings.iter().map(|string| string.as_ref().as_bytes());
             self.create_runs(path, shape, RaggedElement::Strings, Dtype::U8, runs)
         }
@@ -386,7 +404,12 @@ mod write {
         ///
         /// As [`Writer::create_array`] and [`Writer::write`]; [`Error::InvalidArgument`] if the number of runs is not that
         /// of the shape, [`Error::TooLarge`] for a shape past the limits.
-        pub fn create_ragged<T: Element, R: AsRef<[T]>>(&mut self, path: &str, shape: &[u64], runs: &[R]) -> Result<()> {
+        pub fn create_ragged<T: Element, R: AsRef<[T]>>(
+            &mut self,
+            path: &str,
+            shape: &[u64],
+            runs: &[R],
+        ) -> Result<()> {
             let runs = runs.iter().map(|run| run.as_ref());
             self.create_runs(path, shape, RaggedElement::Values, T::dtype(), runs)
         }
@@ -401,7 +424,10 @@ mod write {
         ) -> Result<()> {
             // The limits of shapes, of ragged arrays as of others, are those of what can be selected.
             if Selection::all().resolve(shape)?.len() != runs.len() as u64 {
-                return Err(Error::invalid(format!("{} items for a ragged array of shape {shape:?}", runs.len())));
+                return Err(Error::invalid(format!(
+                    "{} items for a ragged array of shape {shape:?}",
+                    runs.len()
+                )));
             }
             let mut offsets = vec![0i64];
             let mut values: Vec<T> = Vec::new();
@@ -415,19 +441,23 @@ mod write {
                 offsets: ArraySpec::new(Dtype::I64, [offsets.len() as u64]).record()?,
                 values: ArraySpec::new(dtype, [values.len() as u64]).record()?,
             };
-            self.add_array(path, Record::Ragged(record))?;
+            self.add_array(path, Record::Ragged(Box::new(record)))?;
             self.stage_write(path, |Staging { shared, frames, space, staged }| {
-                let Staged::Ragged { offsets: offsets_array, values: values_array, .. } = staged else {
+                let Staged::Ragged(ragged) = staged else {
                     return Err(Error::invalid(format!("'{path}' is not a ragged array")));
                 };
                 let parts: [(_, &[u8], usize); 2] = [
-                    (offsets_array, bytemuck::cast_slice(&offsets), size_of::<i64>()),
-                    (values_array, bytemuck::cast_slice(&values), size_of::<T>()),
+                    (&mut ragged.offsets, bytemuck::cast_slice(&offsets), size_of::<i64>()),
+                    (&mut ragged.values, bytemuck::cast_slice(&values), size_of::<T>()),
                 ];
                 for (array, bytes, itemsize) in parts {
                     let selection = ResolvedSelection::of_box(&[0], &array.record.shape);
                     let source = Source { bytes, strides: smallvec![itemsize as isize] };
-                    Writing::new(shared, frames, space, array, path).write(&selection, &source, WriteOptions::new())?;
+                    Writing::new(shared, frames, space, array, path).write(
+                        &selection,
+                        &source,
+                        WriteOptions::new(),
+                    )?;
                 }
                 Ok(())
             })

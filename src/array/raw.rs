@@ -35,7 +35,8 @@ pub(super) fn read_unit(
     let (mut corner, mut shape) = (Dims::from_elem(0, origin.len()), table.valid.clone());
     if let Some(rows) = shape.first_mut() {
         // In 128 bits, since the product may be over 64.
-        let bound = |n: u64| u64::try_from(u128::from(*rows) * u128::from(n) / u128::from(units)).unwrap_or(*rows);
+        let bound =
+            |n: u64| u64::try_from(u128::from(*rows) * u128::from(n) / u128::from(units)).unwrap_or(*rows);
         let (from, to) = (bound(unit), bound(unit + 1));
         corner[0] = from;
         *rows = to - from;
@@ -64,7 +65,8 @@ impl Box<'_> {
         let halved = shape.iter().position(|&len| len > 1);
         if let (true, Some(dim)) = (high - low > SPANS_AT_ONCE, halved) {
             let half = shape[dim] / 2;
-            let (mut left, mut right, mut middle) = (Dims::from(shape), Dims::from(shape), Dims::from(corner));
+            let (mut left, mut right, mut middle) =
+                (Dims::from(shape), Dims::from(shape), Dims::from(corner));
             left[dim] = half;
             right[dim] -= half;
             middle[dim] += half;
@@ -80,8 +82,11 @@ impl Box<'_> {
             for (number, bytes) in (low..).zip(bytes.chunks(RAW_SPAN as usize)) {
                 let sum = self.table.checksum(number).map_err(here)?;
                 if crate::format::checksum(bytes) != sum {
-                    let what = format!("bytes {} to {} of a raw chunk do not have their checksum",
-                        number * RAW_SPAN, number * RAW_SPAN + bytes.len() as u64);
+                    let what = format!(
+                        "bytes {} to {} of a raw chunk do not have their checksum",
+                        number * RAW_SPAN,
+                        number * RAW_SPAN + bytes.len() as u64
+                    );
                     return Err(here(crate::error::Damage::new(what)));
                 }
             }
@@ -94,7 +99,15 @@ impl Box<'_> {
                     .map_err(here)?;
                 // SAFETY: the boxes of one read are disjoint, and a selection gives each position of the destination to
                 // one index, so no other thread writes to these positions.
-                unsafe { self.destination.receive_from(&mut block, items.start, self.origin, &self.table.valid, &parts) };
+                unsafe {
+                    self.destination.receive_from(
+                        &mut block,
+                        items.start,
+                        self.origin,
+                        &self.table.valid,
+                        &parts,
+                    )
+                };
                 Ok(())
             })
         })

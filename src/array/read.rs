@@ -152,8 +152,12 @@ impl<'a> Reading<'a> {
         let record = self.record;
         let (origin, limit) = (record.chunk_origin(chunk), record.chunk_limit(chunk));
         let entry = self.index.entry(self.frames, record.key(chunk)).map_err(here)?;
-        let fill = |origin: Dims, shape: Dims, item: &[u8]| {
-            Region { chunk: chunk.into(), origin, shape, items: Items::Fill(item.into()), units: 1 }
+        let fill = |origin: Dims, shape: Dims, item: &[u8]| Region {
+            chunk: chunk.into(),
+            origin,
+            shape,
+            items: Items::Fill(item.into()),
+            units: 1,
         };
         // What is not valid of a box at `origin`, as far as it is selected.
         let fill_rest = |origin: &[u64], valid: &[u64], limit: &[u64], push: &mut dyn FnMut(Region<'a>)| {
@@ -185,7 +189,8 @@ impl<'a> Reading<'a> {
             Kind::RawTable => {
                 let frame = self.frames.checked_cow(&entry).map_err(here)?;
                 let itemsize = record.dtype.itemsize();
-                let table = RawTable::parse(frame, self.frames.bounds(), &limit, itemsize).map_err(damaged)?;
+                let table =
+                    RawTable::parse(frame, self.frames.bounds(), &limit, itemsize).map_err(damaged)?;
                 let valid = table.valid.clone();
                 let units = raw::units(&table);
                 let (chunk, origin) = (chunk.into(), origin.clone());
@@ -295,7 +300,10 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads one block: checks it, decodes what is needed, and copies what is selected.
-    #[expect(clippy::too_many_arguments, reason = "the innermost step; bundling would only rename the arguments")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the innermost step; bundling would only rename the arguments"
+    )]
     fn block(
         &self,
         selection: &ResolvedSelection,
@@ -325,7 +333,8 @@ impl<'a> Reading<'a> {
         let known = if cached { self.shared.cache.get(key) } else { Lookup::Miss };
         if let Lookup::Hit(items) = &known {
             return with_decoder(|decoder| {
-                let mut block = decoder.open(items, Coding::Raw, Filter::RAW, itemsize, count, 0..count).map_err(here)?;
+                let mut block =
+                    decoder.open(items, Coding::Raw, Filter::RAW, itemsize, count, 0..count).map_err(here)?;
                 receive(&mut block);
                 Ok(())
             });
@@ -335,7 +344,8 @@ impl<'a> Reading<'a> {
         with_buffer(|buf| {
             let stored = self.frames.summed(entry.extent, entry.checksum, buf)?;
             with_decoder(|decoder| {
-                let mut block = decoder.open(stored, coding, filter, itemsize, count, needed).map_err(here)?;
+                let mut block =
+                    decoder.open(stored, coding, filter, itemsize, count, needed).map_err(here)?;
                 receive(&mut block);
                 if keep {
                     self.shared.cache.insert(key, whole(&mut block, count, itemsize)?);
@@ -357,13 +367,20 @@ impl<'a> Reading<'a> {
 }
 
 /// How many rows of a chunk are valid; 0 if it is absent or constant.
-pub(super) fn valid_rows(frames: &Frames, record: &ArrayRecord, entry: &Pointer, limit: &[u64]) -> Result<u64> {
+pub(super) fn valid_rows(
+    frames: &Frames,
+    record: &ArrayRecord,
+    entry: &Pointer,
+    limit: &[u64],
+) -> Result<u64> {
     record.check_entry(entry, limit).map_err(|damage| frames.damage(damage, None))?;
     let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(0) };
     let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
     let frame = frames.checked_cow(entry)?;
     let valid = match kind {
-        Kind::RawTable => RawTable::parse(frame, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?.valid,
+        Kind::RawTable => {
+            RawTable::parse(frame, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?.valid
+        }
         Kind::Pieces => {
             let pieces = Pieces::parse(&frame, frames.bounds(), limit).map_err(here)?.0;
             return Ok(pieces.last().map_or(0, |last| last.first_row + last.rows));

@@ -42,7 +42,14 @@ impl ArraySpec {
     /// An array of `dtype` and `shape`, everything else by default: chunks of about 8 MiB, blocks of about 128 KiB,
     /// [`Codec::default`], and zero bytes as the fill value.
     pub fn new(dtype: Dtype, shape: impl Into<Vec<u64>>) -> Self {
-        ArraySpec { dtype, shape: shape.into(), chunks: None, blocks: None, codec: Codec::default(), fill: None }
+        ArraySpec {
+            dtype,
+            shape: shape.into(),
+            chunks: None,
+            blocks: None,
+            codec: Codec::default(),
+            fill: None,
+        }
     }
 
     /// Chunk length in each dimension. Chunks may be longer than the array. In the raw layout they are cut along the
@@ -96,7 +103,10 @@ impl ArraySpec {
         let fill = match &self.fill {
             None => vec![0; itemsize],
             Some(Fill { typed: Some((name, false)), .. }) => {
-                return Err(Error::invalid(format!("a fill value of type {name} for an array of {}", self.dtype)));
+                return Err(Error::invalid(format!(
+                    "a fill value of type {name} for an array of {}",
+                    self.dtype
+                )));
             }
             Some(Fill { bytes, .. }) if bytes.len() == itemsize => bytes.clone(),
             Some(Fill { bytes, .. }) => {

@@ -39,7 +39,9 @@ impl Array {
     fn find_view<T: Element>(&self, selection: &Selection, check: bool) -> Result<&[T]> {
         check_dtype::<T>(&self.record.dtype, &self.path)?;
         if cfg!(target_endian = "big") && self.record.dtype.component_size() > 1 {
-            return Err(Error::Unsupported { what: "views of little-endian items on a big-endian system; use read".into() });
+            return Err(Error::Unsupported {
+                what: "views of little-endian items on a big-endian system; use read".into(),
+            });
         }
         let state = |what: String| Error::InvalidState { what: format!("array '{}': {what}", self.path) };
         if self.record.layout != Layout::Raw {
@@ -54,7 +56,10 @@ impl Array {
         let extent = self.run_of_bytes(first * itemsize, len * itemsize, check)?;
         let bytes = self.snapshot.frames().source().borrow(extent.offset, saturating_usize(extent.len));
         let bytes = bytes.ok_or_else(|| {
-            state("a view needs a store that is mapped or in memory, not one that is read with pread; use read".into())
+            state(
+                "a view needs a store that is mapped or in memory, not one that is read with pread; use read"
+                    .into(),
+            )
         })?;
         bytemuck::try_cast_slice(bytes)
             .map_err(|_| state(format!("the bytes in memory are not aligned for {}; use read", T::NAME)))
@@ -69,9 +74,11 @@ impl Array {
         let (mut start, mut whole, mut items) = (0u64, true, 1u64);
         for (axis, &len) in resolved.axes().iter().zip(self.shape()).rev() {
             let AxisSelection::Range { start: first, step, len: count } = *axis else {
-                return Err(Error::invalid("a view of an index list, which is not one run of items; use read"));
+                return Err(Error::invalid(
+                    "a view of an index list, which is not one run of items; use read",
+                ));
             };
-            if (step != 1 && count > 1) || (!whole && count > 1) {
+            if count > 1 && (step != 1 || !whole) {
                 return Err(Error::invalid("a view of a selection that is not one run of items; use read"));
             }
             start += first * items;
@@ -102,7 +109,9 @@ impl Array {
             let limit = record.chunk_limit(&coordinates);
             record.check_entry(&entry, &limit).map_err(|damage| here(frames.damage(damage, None)))?;
             let Pointer::Frame { kind: Kind::RawTable, extent, .. } = entry else {
-                return Err(broken(format!("chunk {chunk} was never written, so that there is nothing to view; use read")));
+                return Err(broken(format!(
+                    "chunk {chunk} was never written, so that there is nothing to view; use read"
+                )));
             };
             let frame = frames.checked_cow(&entry).map_err(here)?;
             let table = RawTable::parse(frame, frames.bounds(), &limit, record.dtype.itemsize())
@@ -118,7 +127,9 @@ impl Array {
             let part = Extent { offset: table.payload.offset + low, len: high - low };
             run = match run {
                 None => Some(part),
-                Some(run) if run.offset + run.len == part.offset => Some(Extent { len: run.len + part.len, ..run }),
+                Some(run) if run.offset + run.len == part.offset => {
+                    Some(Extent { len: run.len + part.len, ..run })
+                }
                 Some(_) => {
                     return Err(broken(format!(
                         "chunk {chunk} stands elsewhere in the file than the one before; view chunk by chunk, or use read"
@@ -138,7 +149,8 @@ fn check_spans(array: &Array, table: &RawTable<'_>, low: u64, high: u64) -> Resu
         let start = span * RAW_SPAN;
         let extent =
             Extent { offset: table.payload.offset + start, len: RAW_SPAN.min(table.payload.len - start) };
-        let sum = table.checksum(span).map_err(|damage: Damage| frames.damage(damage, Some(extent.offset)))?;
+        let sum =
+            table.checksum(span).map_err(|damage: Damage| frames.damage(damage, Some(extent.offset)))?;
         frames.summed(extent, sum, &mut Vec::new())?;
     }
     Ok(())

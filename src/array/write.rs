@@ -8,8 +8,8 @@ use crate::codec::{Coding, Encoder, Filter, Profile, choose, with_encoder};
 use crate::dtype::Element;
 use crate::error::{Damage, Error, Result};
 use crate::format::{
-    ALIGNMENT, ArrayRecord, CODING_CHOSEN, Extent, Kind, Layout, Pointer, RAW_SPAN, Record, checksum, encode_chunk_header,
-    encode_raw_table, seal_frame,
+    ALIGNMENT, ArrayRecord, CODING_CHOSEN, Extent, Kind, Layout, Pointer, RAW_SPAN, Record, checksum,
+    encode_chunk_header, encode_raw_table, seal_frame,
 };
 use crate::num::{round_up, saturating_usize};
 use crate::progress::{Progress, ProgressCallback};
@@ -53,7 +53,7 @@ impl Writer {
     /// [`Error::AlreadyExists`] if the name is taken, [`Error::InvalidArgument`] and [`Error::TooLarge`] for a name or an
     /// array that cannot be.
     pub fn create_array(&mut self, path: &str, spec: &ArraySpec) -> Result<()> {
-        self.add_array(path, Record::Array(spec.record()?))
+        self.add_array(path, Record::Array(Box::new(spec.record()?)))
     }
 
     /// Writes the items of a selection, given in C order.
@@ -113,11 +113,9 @@ impl Writer {
         let strides = destination::byte_strides(&selection.full_shape(), itemsize);
         let source = Source { bytes, strides };
         self.stage_write(path, |staging| match staging.staged {
-            Staged::Array(array) => {
-                Writing::new(staging.shared, staging.frames, staging.space, array, path)
-                    .write(&selection, &source, options)
-            }
-            Staged::Ragged { .. } => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+            Staged::Array(array) => Writing::new(staging.shared, staging.frames, staging.space, array, path)
+                .write(&selection, &source, options),
+            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
         })
     }
 
@@ -129,13 +127,17 @@ impl Writer {
     pub fn read<T: Element>(&mut self, path: &str, selection: &Selection) -> Result<Vec<T>> {
         check_dtype::<T>(&self.array_record(path)?.dtype, path)?;
         let Staging { shared, frames, staged, .. } = self.stage(path)?;
-        let Staged::Array(StagedArray { record, index }) = &*staged else {
+        let Staged::Array(array) = &*staged else {
             return Err(Error::invalid(format!("'{path}' is a ragged array")));
         };
+        let StagedArray { record, index } = &**array;
         let selection = selection.resolve(&record.shape)?;
         destination::filled(selection.len(), |memory| {
-            let destination =
-                destination::Destination::contiguous(memory, &selection.full_shape(), record.dtype.itemsize())?;
+            let destination = destination::Destination::contiguous(
+                memory,
+                &selection.full_shape(),
+                record.dtype.itemsize(),
+            )?;
             Reading { shared, frames, record, index, path, cached: false }.read(&selection, &destination)
         })
     }
@@ -143,13 +145,17 @@ impl Writer {
     fn array_record(&mut self, path: &str) -> Result<ArrayRecord> {
         match self.stage(path)?.staged {
             Staged::Array(array) => Ok(array.record.clone()),
-            Staged::Ragged { .. } => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
         }
     }
 
     /// Does `work` on a staged array. If it fails, space may have been taken that nothing reaches, so the writer is
     /// done for.
-    pub(super) fn stage_write<R>(&mut self, path: &str, work: impl FnOnce(Staging<'_>) -> Result<R>) -> Result<R> {
+    pub(super) fn stage_write<R>(
+        &mut self,
+        path: &str,
+        work: impl FnOnce(Staging<'_>) -> Result<R>,
+    ) -> Result<R> {
         let outcome = self.stage(path).and_then(work);
         match &outcome {
             Ok(_) => self.note_change(),
@@ -182,8 +188,15 @@ enum Encoded {
     /// Every item is the fill value.
     Absent,
     Constant(Pointer),
-    Frame { filter: Filter, valid: Dims, blocks: Vec<EncodedBlock> },
-    Raw { valid: Dims, payload: Vec<u8> },
+    Frame {
+        filter: Filter,
+        valid: Dims,
+        blocks: Vec<EncodedBlock>,
+    },
+    Raw {
+        valid: Dims,
+        payload: Vec<u8>,
+    },
 }
 
 struct EncodedBlock {
@@ -254,7 +267,12 @@ impl<'a> Writing<'a> {
 
     /// Encodes chunks in parallel, then gives them space in their order, so that the same data gives the same file
     /// whatever the number of threads, and writes them in parallel.
-    fn write_chunks(&mut self, selection: &ResolvedSelection, source: &Source<'_>, chunks: &[Dims]) -> Result<()> {
+    fn write_chunks(
+        &mut self,
+        selection: &ResolvedSelection,
+        source: &Source<'_>,
+        chunks: &[Dims],
+    ) -> Result<()> {
         let results: Vec<parking_lot::Mutex<Option<Encoded>>> =
             chunks.iter().map(|_| parking_lot::Mutex::new(None)).collect();
         self.shared.pool.try_for_each(chunks.len(), |n| {
@@ -281,9 +299,9 @@ impl<'a> Writing<'a> {
             Encoded::Absent => (Pointer::Null, 0),
             Encoded::Constant(pointer) => (pointer, 0),
             Encoded::Frame { filter, valid, blocks } => {
-                let table = blocks.iter().map(|block| {
-                    (block.coding.id(), block.bytes.len() as u64, checksum(&block.bytes))
-                });
+                let table = blocks
+                    .iter()
+                    .map(|block| (block.coding.id(), block.bytes.len() as u64, checksum(&block.bytes)));
                 let stride = if filter.coding == Coding::Delta { filter.stride } else { 0 };
                 let mut frame = encode_chunk_header(filter.coding.id(), filter.word, stride, &valid, table);
                 let head = frame.len();
@@ -291,8 +309,9 @@ impl<'a> Writing<'a> {
                 frame.reserve_exact(padded(len) - head);
                 blocks.iter().for_each(|block| frame.extend_from_slice(&block.bytes));
                 let extent = self.space.take(len as u64)?;
-                let entry = seal_frame(&mut frame[..head], Kind::Chunk, extent.offset, extent.len, generation)
-                    .map_err(too_large)?;
+                let entry =
+                    seal_frame(&mut frame[..head], Kind::Chunk, extent.offset, extent.len, generation)
+                        .map_err(too_large)?;
                 frame.resize(padded(len), 0);
                 placed.push((extent.offset, frame));
                 (entry, extent.len)
@@ -300,7 +319,8 @@ impl<'a> Writing<'a> {
             Encoded::Raw { valid, mut payload } => {
                 let sums: Vec<u64> = payload.chunks(RAW_SPAN as usize).map(checksum).collect();
                 let extent = self.payloads.pop_front().filter(|extent| extent.len == payload.len() as u64);
-                let extent = extent.ok_or_else(|| Error::InvalidState { what: "a raw chunk without a place".into() })?;
+                let extent = extent
+                    .ok_or_else(|| Error::InvalidState { what: "a raw chunk without a place".into() })?;
                 payload.resize(padded(payload.len()), 0);
                 placed.push((extent.offset, payload));
                 let mut table = encode_raw_table(extent, &valid, &sums);
@@ -321,12 +341,17 @@ impl<'a> Writing<'a> {
         let (origin, valid) = (record.chunk_origin(chunk), record.chunk_limit(chunk));
         let Some(parts) = parts_within(selection, &origin, &valid) else { return Ok(Encoded::Absent) };
         let itemsize = record.dtype.itemsize();
-        let covered = selection.axes().iter().zip(origin.iter().zip(&valid)).all(|(axis, (&low, &len))| axis.covers(low, low + len));
+        let covered = selection
+            .axes()
+            .iter()
+            .zip(origin.iter().zip(&valid))
+            .all(|(axis, (&low, &len))| axis.covers(low, low + len));
         if covered && let Some(items) = source.window(&parts) {
             return encode_items(record, &valid, &items);
         }
         // The chunk as it is, changed: its items in C order.
-        let items = shape::product(&valid).and_then(|items| items.checked_mul(itemsize as u64)).unwrap_or(u64::MAX);
+        let items =
+            shape::product(&valid).and_then(|items| items.checked_mul(itemsize as u64)).unwrap_or(u64::MAX);
         let mut bytes = if covered {
             let mut bytes: Vec<u8> = Vec::new();
             bytes.try_reserve_exact(saturating_usize(items)).map_err(|_| Error::TooLarge {
@@ -339,8 +364,15 @@ impl<'a> Writing<'a> {
                 let whole = ResolvedSelection::of_box(&origin, &valid);
                 let destination = destination::Destination::contiguous(memory, &valid, itemsize)?;
                 let StagedArray { record, index } = &*self.array;
-                Reading { shared: self.shared, frames: self.frames, record, index, path: self.path, cached: false }
-                    .read(&whole, &destination)
+                Reading {
+                    shared: self.shared,
+                    frames: self.frames,
+                    record,
+                    index,
+                    path: self.path,
+                    cached: false,
+                }
+                .read(&whole, &destination)
             })?
         };
         let strides = destination::byte_strides(&valid, itemsize);
@@ -427,7 +459,11 @@ impl Scatter<'_, '_> {
             && *from_stride == size
         {
             let index = saturating_usize(first - origin[0]) as isize;
-            self.copy(to + index * size, from + saturating_usize(*out) as isize * size, saturating_usize(*len));
+            self.copy(
+                to + index * size,
+                from + saturating_usize(*out) as isize * size,
+                saturating_usize(*len),
+            );
             return;
         }
         let mut each = |index: u64, out: u64| {
@@ -512,7 +548,9 @@ fn collapse(record: &ArrayRecord, valid: &Dims, filter: Filter, blocks: Vec<Enco
         if *item == *record.fill {
             return Encoded::Absent;
         }
-        if *valid == record.chunks && let Some(pointer) = Pointer::constant(&item) {
+        if *valid == record.chunks
+            && let Some(pointer) = Pointer::constant(&item)
+        {
             return Encoded::Constant(pointer);
         }
     }
@@ -584,15 +622,23 @@ fn strides(record: &ArrayRecord) -> SmallVec<[u32; 8]> {
 }
 
 /// The items of the box at `corner` of a chunk, in C order.
-fn gather(items: &Items<'_>, corner: &[u64], shape: &[u64], itemsize: usize, out: &mut Vec<u8>) -> Result<()> {
+fn gather(
+    items: &Items<'_>,
+    corner: &[u64],
+    shape: &[u64],
+    itemsize: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     out.clear();
-    let total = shape::product(shape).map_or(usize::MAX, |len| saturating_usize(len).saturating_mul(itemsize));
+    let total =
+        shape::product(shape).map_or(usize::MAX, |len| saturating_usize(len).saturating_mul(itemsize));
     out.try_reserve(total).map_err(|_| Error::TooLarge {
         what: format!("a buffer of {total} bytes; there is not that much memory"),
     })?;
-    let start = corner.iter().zip(&items.strides).fold(items.offset, |at, (&corner, stride)| {
-        at + saturating_usize(corner) as isize * stride
-    });
+    let start = corner
+        .iter()
+        .zip(&items.strides)
+        .fold(items.offset, |at, (&corner, stride)| at + saturating_usize(corner) as isize * stride);
     // Trailing dimensions without gaps are one run.
     let (mut dims, mut run) = (shape.len(), itemsize);
     while dims > 0 && items.strides[dims - 1] == run as isize {
@@ -604,7 +650,14 @@ fn gather(items: &Items<'_>, corner: &[u64], shape: &[u64], itemsize: usize, out
     Ok(())
 }
 
-fn gather_runs(items: &Items<'_>, shape: &[u64], strides: &[isize], at: isize, run: usize, out: &mut Vec<u8>) {
+fn gather_runs(
+    items: &Items<'_>,
+    shape: &[u64],
+    strides: &[isize],
+    at: isize,
+    run: usize,
+    out: &mut Vec<u8>,
+) {
     match (shape.split_first(), strides.split_first()) {
         (Some((&len, shape)), Some((stride, strides))) => {
             for n in 0..saturating_usize(len) as isize {

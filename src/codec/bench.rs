@@ -2,9 +2,9 @@
 
 use super::choose::candidates;
 use super::cost::Work;
+use super::decode::Decoder;
 use super::kernel::{self, Isa, Plane, Rows};
 use super::planes::{Stream, streams};
-use super::decode::Decoder;
 use super::{Coding, Filter, Profile, choose, with_decoder, with_encoder};
 
 /// The three profiles and their names.
@@ -242,5 +242,7 @@ pub fn interleave(planes: &[u8], word: usize, items: &mut [u8]) {
     let planes: Vec<Plane<'_>> = planes.chunks_exact(n).map(Plane::Bytes).collect();
     let rows = Rows { first: 0, len: n, rows: 1, step: 0 };
     // SAFETY: each plane has `n` bytes and there is room for as many words.
-    unsafe { kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0, kernel::Stores::Cached) };
+    unsafe {
+        kernel::interleave(Isa::detect(), &planes, rows, items.as_mut_ptr(), 0, kernel::Stores::Cached)
+    };
 }

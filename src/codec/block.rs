@@ -1,7 +1,7 @@
 //! An opened block and the copies out of it.
 
 use super::decode::room;
-use super::kernel::{self, Isa, Stores, Plane, Rows};
+use super::kernel::{self, Isa, Plane, Rows, Stores};
 use super::planes::Planes;
 
 /// Where the items of an open block come from.

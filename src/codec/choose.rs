@@ -25,7 +25,9 @@ pub(crate) fn choose(
     let mut stored = Vec::new();
     let mut cost = |filter: Filter, sample: &[u8]| {
         stored.clear();
-        with_encoder(|encoder| encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1)
+        with_encoder(|encoder| {
+            encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1
+        })
     };
     let mut samples = samples.iter().filter(|sample| !sample.is_empty());
     let Some(first) = samples.next() else { return Filter::RAW };
@@ -43,7 +45,10 @@ pub(crate) fn choose(
         }
     }
     // Of equals the first, which is the simpler one.
-    tried.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best }).map_or(Filter::RAW, |best| best.1)
+    tried
+        .into_iter()
+        .reduce(|best, next| if next.0 < best.0 { next } else { best })
+        .map_or(Filter::RAW, |best| best.1)
 }
 
 /// The filters to try, each once, simple ones first: of equals the first is taken.

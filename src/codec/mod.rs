@@ -41,9 +41,9 @@ pub(crate) use choose::choose;
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
 pub(crate) use decode::with_decoder;
-pub(crate) use kernel::Stores;
 #[cfg(feature = "write")]
 pub(crate) use encode::{Encoder, with_encoder};
+pub(crate) use kernel::Stores;
 
 /// The largest block, in decoded bytes.
 pub(crate) const MAX_BLOCK: usize = 1 << 24;

@@ -40,7 +40,12 @@ fn place(key: u64, level: u8) -> u32 {
 
 impl<'a> IndexPage<'a> {
     /// Parses a frame whose checksum and header are right, found on the way to `key` at `level`.
-    pub(crate) fn parse(frame: &'a [u8], bounds: Bounds, level: u8, key: u64) -> Result<IndexPage<'a>, Damage> {
+    pub(crate) fn parse(
+        frame: &'a [u8],
+        bounds: Bounds,
+        level: u8,
+        key: u64,
+    ) -> Result<IndexPage<'a>, Damage> {
         let mut fields = Fields::new(frame, "index page");
         fields.skip(FRAME_HEADER_LEN)?;
         let found = fields.u8()?;
@@ -90,7 +95,9 @@ pub(crate) fn encode_index_page(level: u8, key: u64, entries: &[(u64, Pointer)])
     let mut page = vec![0; FRAME_HEADER_LEN];
     page.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
     page.extend_from_slice(&prefix(key, level).to_le_bytes());
-    page.extend_from_slice(&entries.iter().fold(0u64, |bitmap, (place, _)| bitmap | 1 << place).to_le_bytes());
+    page.extend_from_slice(
+        &entries.iter().fold(0u64, |bitmap, (place, _)| bitmap | 1 << place).to_le_bytes(),
+    );
     for (_, pointer) in entries {
         page.extend_from_slice(&pointer.encode());
     }

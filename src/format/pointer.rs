@@ -163,12 +163,13 @@ impl Pointer {
             KIND_NULL if bytes.iter().all(|&byte| byte == 0) => Ok(Pointer::Null),
             KIND_NULL => Err(Damage::new("a pointer of no kind with other fields set")),
             KIND_CONSTANT => {
-                let (value, _) = bytes.split_first_chunk().ok_or_else(|| Damage::new("pointer ends too early"))?;
+                let (value, _) =
+                    bytes.split_first_chunk().ok_or_else(|| Damage::new("pointer ends too early"))?;
                 Ok(Pointer::Constant(*value))
             }
             id => {
-                let kind =
-                    Kind::from_id(id).ok_or_else(|| Damage::new(format!("a pointer of unknown kind {id}")))?;
+                let kind = Kind::from_id(id)
+                    .ok_or_else(|| Damage::new(format!("a pointer of unknown kind {id}")))?;
                 let extent = Extent::checked(offset, len, bounds)?;
                 if (checked as usize) < FRAME_HEADER_LEN || u64::from(checked) > len {
                     return Err(Damage::new(format!("a pointer that checks {checked} of {len} bytes")));
@@ -215,9 +216,11 @@ impl Pointer {
         match self {
             Pointer::Null => Ok(self),
             Pointer::Frame { kind: found, .. } if found == kind => Ok(self),
-            Pointer::Frame { kind: found, .. } => {
-                Err(Damage::new(format!("a pointer to a {} where one to a {} belongs", found.name(), kind.name())))
-            }
+            Pointer::Frame { kind: found, .. } => Err(Damage::new(format!(
+                "a pointer to a {} where one to a {} belongs",
+                found.name(),
+                kind.name()
+            ))),
             Pointer::Constant(_) => {
                 Err(Damage::new(format!("a constant where a pointer to a {} belongs", kind.name())))
             }
@@ -230,7 +233,10 @@ impl Pointer {
             return Err(Damage::new("a pointer that leads nowhere"));
         };
         if checksum(head) != *sum {
-            return Err(Damage::new(format!("the {} does not have the checksum of its pointer", kind.name())));
+            return Err(Damage::new(format!(
+                "the {} does not have the checksum of its pointer",
+                kind.name()
+            )));
         }
         let mut fields = Fields::new(head, kind.name());
         if fields.array()? != kind.tag() || fields.u32()? != *checked || fields.u64()? != extent.len {
@@ -243,9 +249,16 @@ impl Pointer {
 /// Fills in the header of a frame whose first `checked` bytes are `head` (16 bytes of which are room for the header)
 /// and which is `len` bytes long, and makes the pointer to it at `offset`.
 #[cfg(feature = "write")]
-pub(crate) fn seal_frame(head: &mut [u8], kind: Kind, offset: u64, len: u64, birth: u64) -> Result<Pointer, Damage> {
-    let checked = u32::try_from(head.len())
-        .map_err(|_| Damage::new(format!("a {} of {} bytes, which is over 4 GiB", kind.name(), head.len())))?;
+pub(crate) fn seal_frame(
+    head: &mut [u8],
+    kind: Kind,
+    offset: u64,
+    len: u64,
+    birth: u64,
+) -> Result<Pointer, Damage> {
+    let checked = u32::try_from(head.len()).map_err(|_| {
+        Damage::new(format!("a {} of {} bytes, which is over 4 GiB", kind.name(), head.len()))
+    })?;
     head[..4].copy_from_slice(&kind.tag());
     head[4..8].copy_from_slice(&checked.to_le_bytes());
     head[8..16].copy_from_slice(&len.to_le_bytes());

@@ -19,8 +19,8 @@ pub(crate) const CODING_CHOSEN: u8 = 255;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Group,
-    Array(ArrayRecord),
-    Ragged(RaggedRecord),
+    Array(Box<ArrayRecord>),
+    Ragged(Box<RaggedRecord>),
     /// Of a later version, listed but not read: says what is not known.
     Unknown(String),
 }
@@ -76,8 +76,10 @@ impl Record {
             [] => return Err(Damage::new("an empty catalog record")),
             [KIND_GROUP] => return Ok(Record::Group),
             [KIND_GROUP, ..] => return Err(Damage::new("a group record with more than its kind")),
-            [KIND_ARRAY, ..] => ArrayRecord::parse(bytes, bounds).map(Record::Array),
-            [KIND_RAGGED, ..] => RaggedRecord::parse(bytes, bounds).map(Record::Ragged),
+            [KIND_ARRAY, ..] => ArrayRecord::parse(bytes, bounds).map(|array| Record::Array(Box::new(array))),
+            [KIND_RAGGED, ..] => {
+                RaggedRecord::parse(bytes, bounds).map(|ragged| Record::Ragged(Box::new(ragged)))
+            }
             [kind, ..] => Err(Refusal::Unsupported(format!("a record of kind {kind}"))),
         };
         match record {
@@ -118,7 +120,8 @@ impl ArrayRecord {
             other => return Err(Refusal::Unsupported(format!("an array of layout {other}"))),
         };
         let key_len = usize::from(fields.u8()?);
-        let (coding, profile, level, word) = (fields.u8()?, fields.u8()?, fields.u8()?.cast_signed(), fields.u8()?);
+        let (coding, profile, level, word) =
+            (fields.u8()?, fields.u8()?, fields.u8()?.cast_signed(), fields.u8()?);
         let (stride, dtype_len) = (fields.u32()?, fields.u32()?);
         let (stored_bytes, stored_chunks) = (fields.u64()?, fields.u64()?);
         let index = Pointer::parse(&fields.array()?, bounds)?;
@@ -154,10 +157,18 @@ impl ArrayRecord {
 
     /// The rules that hold between fields.
     fn check(&self) -> Result<(), Damage> {
-        shape::validate_shapes(self.dtype.itemsize() as u64, &self.shape, &self.chunks, self.checked_blocks())
-            .map_err(|why| Damage::new(format!("an array record of an impossible shape: {}", Damage::from(why).0)))?;
+        shape::validate_shapes(
+            self.dtype.itemsize() as u64,
+            &self.shape,
+            &self.chunks,
+            self.checked_blocks(),
+        )
+        .map_err(|why| {
+            Damage::new(format!("an array record of an impossible shape: {}", Damage::from(why).0))
+        })?;
         if self.layout == Layout::Raw
-            && (self.blocks != self.chunks || shape::grid(&self.shape, &self.chunks).iter().skip(1).any(|&n| n > 1))
+            && (self.blocks != self.chunks
+                || shape::grid(&self.shape, &self.chunks).iter().skip(1).any(|&n| n > 1))
         {
             return Err(Damage::new("a raw array that is not cut along its first dimension only"));
         }
@@ -166,10 +177,15 @@ impl ArrayRecord {
         for &dim in &self.key_bits {
             match bits.get_mut(usize::from(dim)) {
                 Some(count) => *count += 1,
-                None => return Err(Damage::new(format!("a key bit of dimension {dim}, which the array does not have"))),
+                None => {
+                    return Err(Damage::new(format!(
+                        "a key bit of dimension {dim}, which the array does not have"
+                    )));
+                }
             }
         }
-        if self.key_bits.len() > 64 || grid.iter().zip(&bits).any(|(&len, &bits)| shape::key_bits(len) > bits) {
+        if self.key_bits.len() > 64 || grid.iter().zip(&bits).any(|(&len, &bits)| shape::key_bits(len) > bits)
+        {
             return Err(Damage::new("an array record whose key bits do not fit its chunk grid"));
         }
         let fits = match self.index {
@@ -178,7 +194,11 @@ impl ArrayRecord {
             // The entry of the only chunk, which `check_entry` judges.
             _ => self.key_bits.is_empty(),
         };
-        if fits { Ok(()) } else { Err(Damage::new("an array record whose index pointer is of the wrong kind")) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Damage::new("an array record whose index pointer is of the wrong kind"))
+        }
     }
 
     /// That `entry` may stand for the chunk of which `limit` lies inside the array.
@@ -189,17 +209,23 @@ impl ArrayRecord {
             | (Pointer::Frame { kind: Kind::RawTable, .. }, Layout::Raw) => Ok(()),
             (Pointer::Constant(_), Layout::Blocks) => {
                 if self.dtype.itemsize() > CONSTANT_LEN {
-                    return Err(Damage::new(format!("a constant for items of {} bytes", self.dtype.itemsize())));
+                    return Err(Damage::new(format!(
+                        "a constant for items of {} bytes",
+                        self.dtype.itemsize()
+                    )));
                 }
                 if *limit != *self.chunks {
                     return Err(Damage::new("a constant for a chunk that the array's edge cuts"));
                 }
                 Ok(())
             }
-            (Pointer::Constant(_), Layout::Raw) => Err(Damage::new("a constant in an array of the raw layout")),
-            (Pointer::Frame { kind, .. }, _) => {
-                Err(Damage::new(format!("an index entry for a {}, which the array's layout does not have", kind.name())))
+            (Pointer::Constant(_), Layout::Raw) => {
+                Err(Damage::new("a constant in an array of the raw layout"))
             }
+            (Pointer::Frame { kind, .. }, _) => Err(Damage::new(format!(
+                "an index entry for a {}, which the array's layout does not have",
+                kind.name()
+            ))),
         }
     }
 
@@ -253,7 +279,8 @@ impl ArrayRecord {
     fn encode(&self) -> Vec<u8> {
         let mut dtype = Vec::new();
         self.dtype.encode(&mut dtype);
-        let mut bytes = vec![KIND_ARRAY, self.shape.len() as u8, self.layout as u8, self.key_bits.len() as u8];
+        let mut bytes =
+            vec![KIND_ARRAY, self.shape.len() as u8, self.layout as u8, self.key_bits.len() as u8];
         bytes.extend_from_slice(&[self.coding, self.profile, self.level.cast_unsigned(), self.word]);
         bytes.extend_from_slice(&self.stride.to_le_bytes());
         bytes.extend_from_slice(&(dtype.len() as u32).to_le_bytes());

@@ -70,7 +70,8 @@ impl Root {
     /// The record of a page: of two valid copies the one with the higher generation.
     pub(crate) fn parse_page(page: &[u8; PAGE_LEN]) -> Result<Root, Refusal> {
         let copies = valid_copies(page, MAGIC);
-        let generation = |record: &&[u8; RECORD_LEN]| Fields::new(&record[8..], "root record").u64().unwrap_or(0);
+        let generation =
+            |record: &&[u8; RECORD_LEN]| Fields::new(&record[8..], "root record").u64().unwrap_or(0);
         match copies.into_iter().flatten().max_by_key(generation) {
             Some(record) => Self::parse(record),
             None => Err(Damage::new("neither copy of the root record has the right checksum").into()),
@@ -103,7 +104,9 @@ impl Root {
         for _ in 0..count {
             let (older, id) = (fields.u64()?, fields.u64()?);
             if older >= generation || alive.last().is_some_and(|(last, _)| *last >= older) {
-                return Err(Damage::new("a root record whose alive generations do not ascend to its own").into());
+                return Err(
+                    Damage::new("a root record whose alive generations do not ascend to its own").into()
+                );
             }
             alive.push((older, id));
         }

@@ -85,7 +85,10 @@ fn what_instead(page: &[u8; PAGE_LEN]) -> SuperblockError {
         return Damage::new("neither copy of the superblock has the right checksum").into();
     }
     if page[1..4] == MAGIC[1..4] {
-        return Damage::new("the file was changed by a transfer in text mode; transfer it again in binary mode").into();
+        return Damage::new(
+            "the file was changed by a transfer in text mode; transfer it again in binary mode",
+        )
+        .into();
     }
     SuperblockError::NotAStore(match &page[..] {
         [0, ..] if page.iter().all(|&byte| byte == 0) => "it starts with zero bytes".into(),

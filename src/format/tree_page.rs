@@ -107,7 +107,11 @@ impl<'a> TreePage<'a> {
     }
 }
 
-fn parse_cell<'a>(fields: &mut Fields<'a>, level: u8, bounds: Bounds) -> Result<(&'a [u8], TreeCell<'a>), Damage> {
+fn parse_cell<'a>(
+    fields: &mut Fields<'a>,
+    level: u8,
+    bounds: Bounds,
+) -> Result<(&'a [u8], TreeCell<'a>), Damage> {
     let key_len = usize::from(fields.u16()?);
     if key_len > MAX_KEY_LEN {
         return Err(Damage::new(format!("a key of {key_len} bytes")));
@@ -119,7 +123,7 @@ fn parse_cell<'a>(fields: &mut Fields<'a>, level: u8, bounds: Bounds) -> Result<
     let len = fields.u32()?;
     let cell = match len {
         IN_BLOB => TreeCell::Blob(frame_pointer(fields, Kind::Blob, bounds)?),
-        IN_BLOB.. => return Err(Damage::new(format!("a value of {len} bytes"))),
+        _ if len > IN_BLOB => return Err(Damage::new(format!("a value of {len} bytes"))),
         _ => TreeCell::Inline(fields.bytes(len as usize)?),
     };
     Ok((key, cell))
@@ -134,7 +138,10 @@ fn frame_pointer(fields: &mut Fields<'_>, kind: Kind, bounds: Bounds) -> Result<
 
 /// The bytes of a tree page, with room for the frame header. Pointers in `cells` are final.
 #[cfg(feature = "write")]
-pub(crate) fn encode_tree_page<'a>(level: u8, cells: impl Iterator<Item = (&'a [u8], TreeCell<'a>)>) -> Vec<u8> {
+pub(crate) fn encode_tree_page<'a>(
+    level: u8,
+    cells: impl Iterator<Item = (&'a [u8], TreeCell<'a>)>,
+) -> Vec<u8> {
     let (mut offsets, mut body) = (Vec::new(), Vec::new());
     for (key, cell) in cells {
         offsets.push(body.len());

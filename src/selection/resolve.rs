@@ -21,7 +21,11 @@ impl ResolvedSelection {
     #[cfg(feature = "write")]
     pub(crate) fn of_box(origin: &[u64], shape: &[u64]) -> Self {
         ResolvedSelection {
-            axes: origin.iter().zip(shape).map(|(&start, &len)| AxisSelection::range(start, 1, len)).collect(),
+            axes: origin
+                .iter()
+                .zip(shape)
+                .map(|(&start, &len)| AxisSelection::range(start, 1, len))
+                .collect(),
             out_shape: shape.into(),
             out_axes: (0..shape.len()).map(Some).collect(),
             len: product(shape).unwrap_or(u64::MAX),

@@ -75,7 +75,10 @@ impl FileStorage {
         } else if kind.is_dir() {
             Err(io::Error::from(io::ErrorKind::IsADirectory))
         } else {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, and a store needs a regular file"))
+            Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is a device or a pipe, and a store needs a regular file",
+            ))
         }
     }
 }

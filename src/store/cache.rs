@@ -144,7 +144,12 @@ mod tests {
     use super::*;
 
     fn key(n: u64) -> BlockKey {
-        BlockKey { offset: n * 64, checksum: n.wrapping_mul(0x1234_5678_9ABC_DEF1), filter: Filter::RAW, bytes: 10 }
+        BlockKey {
+            offset: n * 64,
+            checksum: n.wrapping_mul(0x1234_5678_9ABC_DEF1),
+            filter: Filter::RAW,
+            bytes: 10,
+        }
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Frames {
 
     /// The bytes of an extent as they are.
     pub(crate) fn unchecked<'a>(&'a self, extent: Extent, buf: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        fetch(&*self.source, extent.offset, saturating_usize(extent.len), buf).map_err(|error| self.failed(error, extent))
+        fetch(&*self.source, extent.offset, saturating_usize(extent.len), buf)
+            .map_err(|error| self.failed(error, extent))
     }
 
     /// A copy of the value in the blob that `pointer` leads to.

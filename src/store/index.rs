@@ -54,7 +54,8 @@ pub(crate) fn page<'a>(
         return Err(frames.damage(Damage::new("an index page that is not there"), None));
     };
     let bytes = frames.checked(pointer, buf)?;
-    IndexPage::parse(bytes, frames.bounds(), level, key).map_err(|damage| frames.damage(damage, Some(extent.offset)))
+    IndexPage::parse(bytes, frames.bounds(), level, key)
+        .map_err(|damage| frames.damage(damage, Some(extent.offset)))
 }
 
 /// What [`walk`] meets.

@@ -147,7 +147,11 @@ impl Store {
     /// Length of the file.
     pub(crate) fn file_len(&self) -> Result<u64> {
         let storage = &*self.shared.storage;
-        storage.len().map_err(|source| Error::Io { action: "measure".into(), file: storage.name().into(), source })
+        storage.len().map_err(|source| Error::Io {
+            action: "measure".into(),
+            file: storage.name().into(),
+            source,
+        })
     }
 
     /// Which of the two records of the twin page at `offset` have their checksum.
@@ -164,7 +168,8 @@ impl Store {
     }
 
     fn open_file(path: &Path, options: &OpenOptions) -> Result<Store> {
-        let failed = |source: io::Error| Error::Io { action: "open".into(), file: path.to_path_buf(), source };
+        let failed =
+            |source: io::Error| Error::Io { action: "open".into(), file: path.to_path_buf(), source };
         #[cfg(feature = "write")]
         let write = options.write;
         #[cfg(not(feature = "write"))]
@@ -211,7 +216,8 @@ impl Store {
         };
         let storage = FileStorage::new(file, path, options.backend).map_err(failed("create"))?;
         let made = write_new_store(&storage).map_err(failed("write a new store")).and_then(|()| {
-            let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let directory =
+                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             std::fs::File::open(directory).and_then(|it| it.sync_all()).map_err(failed("sync the directory"))
         });
         match made {
@@ -240,7 +246,11 @@ fn write_new_store(storage: &FileStorage) -> io::Result<()> {
 
 fn read_superblock(storage: &dyn Storage) -> Result<Superblock> {
     let file = storage.name();
-    let failed = |source: io::Error| Error::Io { action: "read the superblock".into(), file: file.to_path_buf(), source };
+    let failed = |source: io::Error| Error::Io {
+        action: "read the superblock".into(),
+        file: file.to_path_buf(),
+        source,
+    };
     let len = storage.len().map_err(failed)?;
     let mut page = [0; PAGE_LEN];
     let there = page.len().min(crate::num::saturating_usize(len));
@@ -250,7 +260,9 @@ fn read_superblock(storage: &dyn Storage) -> Result<Superblock> {
     }
     Superblock::parse(&page).map_err(|error| match error {
         SuperblockError::NotAStore(found) => Error::NotAStore { file: file.to_path_buf(), found },
-        SuperblockError::Unsupported(what) => Error::Unsupported { what: format!("{}: {what}", file.display()) },
+        SuperblockError::Unsupported(what) => {
+            Error::Unsupported { what: format!("{}: {what}", file.display()) }
+        }
         SuperblockError::Damaged(damage) => damage.at(Place { file: file.to_path_buf(), ..Place::default() }),
     })
 }
@@ -262,12 +274,15 @@ fn read_roots(storage: &dyn Storage) -> Result<[Root; 3]> {
     let mut pages = [[0; PAGE_LEN]; 3];
     storage.read_at(crate::format::root_offset(0), pages.as_flattened_mut()).map_err(|source| {
         if source.kind() == io::ErrorKind::UnexpectedEof {
-            Damage::new("the file ends before its roots do: it was cut off").at(place(crate::format::root_offset(0)))
+            Damage::new("the file ends before its roots do: it was cut off")
+                .at(place(crate::format::root_offset(0)))
         } else {
             Error::Io { action: "read the roots".into(), file: file.to_path_buf(), source }
         }
     })?;
-    let parse = |slot: usize| Root::parse_page(&pages[slot]).map_err(|damage| damage.at(place(crate::format::root_offset(slot))));
+    let parse = |slot: usize| {
+        Root::parse_page(&pages[slot]).map_err(|damage| damage.at(place(crate::format::root_offset(slot))))
+    };
     Ok([parse(0)?, parse(1)?, parse(2)?])
 }
 

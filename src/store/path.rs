@@ -17,7 +17,9 @@ pub(super) fn validate(path: &str) -> Result<()> {
         return wrong("is empty; it names the root group, which is always there");
     }
     if path.len() > MAX_PATH_LEN {
-        return Err(Error::TooLarge { what: format!("a name of {} bytes; at most {MAX_PATH_LEN} can be", path.len()) });
+        return Err(Error::TooLarge {
+            what: format!("a name of {} bytes; at most {MAX_PATH_LEN} can be", path.len()),
+        });
     }
     for component in path.split('/') {
         match component {
@@ -63,7 +65,11 @@ pub(crate) fn of_key(key: &[u8]) -> Result<(&str, bool), Damage> {
 /// Of `names` the one that `wanted` was probably meant to be.
 pub(super) fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = wanted.chars().count() / 3 + 1;
-    names.map(|name| (distance(wanted, name), name)).filter(|(far, _)| *far <= most).min().map(|(_, name)| name)
+    names
+        .map(|name| (distance(wanted, name), name))
+        .filter(|(far, _)| *far <= most)
+        .min()
+        .map(|(_, name)| name)
 }
 
 /// Levenshtein's edit distance.

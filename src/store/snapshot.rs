@@ -166,7 +166,9 @@ impl Snapshot {
     }
 
     fn find(&self, path: &str) -> Result<Option<Record>> {
-        let Some(bytes) = tree::get(&self.0.frames, &self.0.root.catalog, path.as_bytes())? else { return Ok(None) };
+        let Some(bytes) = tree::get(&self.0.frames, &self.0.root.catalog, path.as_bytes())? else {
+            return Ok(None);
+        };
         Record::parse(&bytes, self.0.root.bounds()).map(Some).map_err(|damage| damage.at(self.place(path)))
     }
 

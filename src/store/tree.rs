@@ -59,7 +59,12 @@ pub(super) fn get_below(
     limits: &Limits<'_>,
     key: &[u8],
 ) -> Result<Option<Vec<u8>>> {
-    fn descend(frames: &Frames, pointer: &Pointer, limits: &Limits<'_>, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    fn descend(
+        frames: &Frames,
+        pointer: &Pointer,
+        limits: &Limits<'_>,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
         let mut buf = Vec::new();
         let page = page(frames, pointer, limits, &mut buf)?;
         match page.position(key) {
@@ -87,7 +92,12 @@ pub(crate) enum Met<'a> {
 }
 
 /// Calls `visit` for each page and key from `from` on, in order, until it returns `Break` for an entry.
-pub(crate) fn scan(frames: &Frames, root: &Pointer, from: &[u8], visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>) {
+pub(crate) fn scan(
+    frames: &Frames,
+    root: &Pointer,
+    from: &[u8],
+    visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>,
+) {
     fn descend(
         frames: &Frames,
         pointer: &Pointer,

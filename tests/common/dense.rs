@@ -99,7 +99,11 @@ impl Dense {
     /// The selected items.
     pub(crate) fn read(&self, picked: &Picked) -> Vec<u8> {
         let size = self.itemsize;
-        self.numbers(picked).into_iter().flat_map(|n| &self.bytes[n * size..(n + 1) * size]).copied().collect()
+        self.numbers(picked)
+            .into_iter()
+            .flat_map(|n| &self.bytes[n * size..(n + 1) * size])
+            .copied()
+            .collect()
     }
 
     /// Sets the selected items, one after the other.

@@ -2,7 +2,9 @@
 
 use super::Random;
 use super::dense::{Dense, Picked, pick};
-use brickmap::{ArraySpec, Axis, Codec, Dtype, Element, Profile, Selection, TimeBase, TimeUnit, VoidType, Writer};
+use brickmap::{
+    ArraySpec, Axis, Codec, Dtype, Element, Profile, Selection, TimeBase, TimeUnit, VoidType, Writer,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -36,7 +38,9 @@ pub(crate) fn dtypes() -> Vec<Dtype> {
         Dtype::Void(VoidType::opaque(3).unwrap()),
         Dtype::Void(VoidType::opaque(300).unwrap()),
         Dtype::Void(VoidType::opaque(5000).unwrap()),
-        Dtype::Void(VoidType::structured("[('a', '>f4'), ('b', '<i2', (3,)), ('', '|V2'), ('t', '>M8[s]')]").unwrap()),
+        Dtype::Void(
+            VoidType::structured("[('a', '>f4'), ('b', '<i2', (3,)), ('', '|V2'), ('t', '>M8[s]')]").unwrap(),
+        ),
         Dtype::Void(VoidType::structured("[('name', '>U16'), ('m', '<f8', (5, 7))]").unwrap()),
     ]
 }
@@ -77,7 +81,9 @@ fn word(dtype: &Dtype) -> usize {
         Dtype::Complex128 => 8,
         Dtype::Bytes(_) => 1,
         Dtype::Unicode(_) => 4,
-        Dtype::Void(void) => [8, 4, 2, 1].into_iter().find(|size| void.size() % size == 0).unwrap_or(1) as usize,
+        Dtype::Void(void) => {
+            [8, 4, 2, 1].into_iter().find(|size| void.size() % size == 0).unwrap_or(1) as usize
+        }
         other => other.itemsize(),
     }
 }
@@ -86,7 +92,8 @@ fn word(dtype: &Dtype) -> usize {
 pub(crate) fn items(dtype: &Dtype, values: Values, seed: u64, count: usize) -> Vec<u8> {
     let mut random = Random(seed);
     let (size, word) = (dtype.itemsize(), word(dtype));
-    let any = |random: &mut Random, len: usize| -> Vec<u8> { (0..len).map(|_| random.next() as u8).collect() };
+    let any =
+        |random: &mut Random, len: usize| -> Vec<u8> { (0..len).map(|_| random.next() as u8).collect() };
     let special = |random: &mut Random| -> Vec<u8> {
         // Little-endian, so the last byte holds the sign and the exponent.
         let mut bytes = vec![[0x00, 0xFF, 0x01][random.below(3) as usize]; word];
@@ -195,13 +202,15 @@ fn codec() -> impl Strategy<Value = Codec> {
         Just(Codec::Raw),
         level().prop_map(|level| Codec::Zstd { level }),
         level().prop_map(|level| Codec::Planes { level }),
-        (select(vec![1u32, 2, 3, 4, 7, 1000]), level()).prop_map(|(stride, level)| Codec::Delta { stride, level }),
+        (select(vec![1u32, 2, 3, 4, 7, 1000]), level())
+            .prop_map(|(stride, level)| Codec::Delta { stride, level }),
     ]
 }
 
 fn shape() -> impl Strategy<Value = Vec<u64>> {
     let len = || prop_oneof![1 => Just(0u64), 2 => Just(1u64), 9 => 2..14u64, 2 => 14..70u64];
-    let ndim = prop_oneof![1 => Just(0usize), 3 => Just(1), 5 => Just(2), 5 => Just(3), 2 => Just(4), 1 => Just(6)];
+    let ndim =
+        prop_oneof![1 => Just(0usize), 3 => Just(1), 5 => Just(2), 5 => Just(3), 2 => Just(4), 1 => Just(6)];
     ndim.prop_flat_map(move |ndim| vec(len(), ndim))
 }
 
@@ -216,7 +225,11 @@ fn within(mut shape: Vec<u64>, itemsize: usize, items: u64, bytes: u64) -> Vec<u
 }
 
 /// An array of up to `items` items, and `bytes` bytes.
-fn drawn_within(shape: impl Strategy<Value = Vec<u64>>, items: u64, bytes: u64) -> impl Strategy<Value = Drawn> {
+fn drawn_within(
+    shape: impl Strategy<Value = Vec<u64>>,
+    items: u64,
+    bytes: u64,
+) -> impl Strategy<Value = Drawn> {
     let cuts = || option::weighted(0.8, vec(any::<u16>(), 8));
     (dtype(), shape, cuts(), cuts(), codec(), option::of((values(), any::<u64>()))).prop_map(
         move |(dtype, shape, chunks, blocks, codec, fill)| {
@@ -224,7 +237,9 @@ fn drawn_within(shape: impl Strategy<Value = Vec<u64>>, items: u64, bytes: u64) 
             let shape = within(shape, itemsize, items, bytes);
             let codec = match codec {
                 Codec::Planes { level } if itemsize > 255 => Codec::Zstd { level },
-                Codec::Delta { .. } if matches!(dtype, Dtype::Void(_)) && ![1, 2, 4, 8].contains(&itemsize) => {
+                Codec::Delta { .. }
+                    if matches!(dtype, Dtype::Void(_)) && ![1, 2, 4, 8].contains(&itemsize) =>
+                {
                     Codec::default()
                 }
                 codec => codec,
@@ -289,8 +304,28 @@ impl AxisRecipe {
         let len = len as i64;
         let bound = |number: u16| i64::from(number) % (2 * len + 5) - len - 2;
         let index = |number: u16| i64::from(number) % (2 * len) - len;
-        let steps =
-            [1, -1, 2, -2, 3, -3, 4, 5, -5, 7, -8, 16, -31, 100, len, -len, len - 1, i64::MAX, i64::MIN, i64::MIN + 1];
+        let steps = [
+            1,
+            -1,
+            2,
+            -2,
+            3,
+            -3,
+            4,
+            5,
+            -5,
+            7,
+            -8,
+            16,
+            -31,
+            100,
+            len,
+            -len,
+            len - 1,
+            i64::MAX,
+            i64::MIN,
+            i64::MIN + 1,
+        ];
         let step = steps[usize::from(self.step) % steps.len()];
         let range = |step| Axis::Range { start: self.start.map(bound), stop: self.stop.map(bound), step };
         match self.kind {
@@ -316,7 +351,8 @@ pub(crate) struct SelectionRecipe {
 
 impl SelectionRecipe {
     pub(crate) fn axes(&self, shape: &[u64]) -> Vec<Axis> {
-        let mut axes: Vec<Axis> = shape.iter().zip(&self.axes).map(|(len, recipe)| recipe.axis(*len)).collect();
+        let mut axes: Vec<Axis> =
+            shape.iter().zip(&self.axes).map(|(len, recipe)| recipe.axis(*len)).collect();
         let whole = |axis: Option<&Axis>| axis == Some(&Axis::FULL);
         match self.ellipsis {
             1..=2 => {
@@ -340,8 +376,9 @@ impl SelectionRecipe {
 }
 
 pub(crate) fn selection() -> impl Strategy<Value = SelectionRecipe> {
-    let axis = (0..16u8, option::of(any::<u16>()), option::of(any::<u16>()), any::<u8>(), vec(any::<u16>(), 0..7))
-        .prop_map(|(kind, start, stop, step, list)| AxisRecipe { kind, start, stop, step, list });
+    let axis =
+        (0..16u8, option::of(any::<u16>()), option::of(any::<u16>()), any::<u8>(), vec(any::<u16>(), 0..7))
+            .prop_map(|(kind, start, stop, step, list)| AxisRecipe { kind, start, stop, step, list });
     let new = prop_oneof![5 => Just(Vec::new()), 1 => vec(any::<u8>(), 1..3)];
     (vec(axis, 8), 0..8u8, new).prop_map(|(axes, ellipsis, new)| SelectionRecipe { axes, ellipsis, new })
 }
@@ -385,7 +422,14 @@ impl Case {
 }
 
 /// Writes items as bytes or, if `typed`, as the Rust type that holds them.
-pub(crate) fn write(writer: &mut Writer, path: &str, dtype: &Dtype, selection: &Selection, bytes: &[u8], typed: bool) {
+pub(crate) fn write(
+    writer: &mut Writer,
+    path: &str,
+    dtype: &Dtype,
+    selection: &Selection,
+    bytes: &[u8],
+    typed: bool,
+) {
     fn of<T: Element>(writer: &mut Writer, path: &str, selection: &Selection, bytes: &[u8], done: &mut bool) {
         // The bytes of a vector of bytes need not be aligned for T.
         let items: Vec<T> = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
@@ -401,7 +445,10 @@ pub(crate) fn write(writer: &mut Writer, path: &str, dtype: &Dtype, selection: &
     }
 }
 
-fn case_of(array: impl Strategy<Value = Drawn>, selections: std::ops::Range<usize>) -> impl Strategy<Value = Case> {
+fn case_of(
+    array: impl Strategy<Value = Drawn>,
+    selections: std::ops::Range<usize>,
+) -> impl Strategy<Value = Case> {
     let part = prop_oneof![2 => Just(None), 2 => Just(Some(None)), 1 => selection().prop_map(|part| Some(Some(part)))];
     (array, part, values(), any::<u64>(), vec(selection(), selections)).prop_map(
         |(array, part, values, seed, selections)| {

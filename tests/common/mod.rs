@@ -46,7 +46,8 @@ pub(crate) fn check<S: Strategy>(name: &str, cases: u32, strategy: S, test: impl
 where
     S::Value: Debug,
 {
-    let seed = std::env::var("BRICKMAP_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(any_seed);
+    let seed =
+        std::env::var("BRICKMAP_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(any_seed);
     eprintln!("{name}: {cases} cases, BRICKMAP_SEED={seed}");
     let mut random = Random(seed);
     let seed_bytes: Vec<u8> = (0..4).flat_map(|_| random.next().to_le_bytes()).collect();

@@ -104,13 +104,19 @@ fn read_array(array: &Array, dense: &Dense) -> Result<Vec<&'static str>> {
     let steps: Selection = vec!["::-2"; dense.shape.len()].join(",").parse()?;
     let stepped = array.read_bytes(&steps);
     let viewed = if array.is_raw() { view(array) } else { Ok(None) };
-    if let Ok(items) = &whole && *items != dense.items {
+    if let Ok(items) = &whole
+        && *items != dense.items
+    {
         wrong.push("items");
     }
-    if let Ok(items) = &stepped && *items != dense.every_second_from_the_end() {
+    if let Ok(items) = &stepped
+        && *items != dense.every_second_from_the_end()
+    {
         wrong.push("every second item");
     }
-    if let Ok(Some(items)) = &viewed && *items != dense.items {
+    if let Ok(Some(items)) = &viewed
+        && *items != dense.items
+    {
         wrong.push("view");
     }
     if wrong.is_empty() {

@@ -169,7 +169,13 @@ impl<'a> Forge<'a> {
     }
 
     /// Appends a chunk frame. `blocks` are pairs of coding and stored bytes.
-    pub fn chunk(&mut self, name: &str, filter: (u8, u8, u32), valid: &[u64], blocks: &[(u8, Vec<u8>)]) -> Pointer {
+    pub fn chunk(
+        &mut self,
+        name: &str,
+        filter: (u8, u8, u32),
+        valid: &[u64],
+        blocks: &[(u8, Vec<u8>)],
+    ) -> Pointer {
         let (coding, word, stride) = filter;
         let mut head = vec![0; 16];
         head.extend_from_slice(&[coding, valid.len() as u8, word, 0]);
@@ -218,7 +224,9 @@ impl<'a> Forge<'a> {
         let mut head = vec![0; 16];
         head.extend_from_slice(&[level, 0, 0, 0, 0, 0, 0, 0]);
         head.extend_from_slice(&prefix.to_le_bytes());
-        head.extend_from_slice(&entries.iter().fold(0u64, |bits, (place, _)| bits | 1 << place).to_le_bytes());
+        head.extend_from_slice(
+            &entries.iter().fold(0u64, |bits, (place, _)| bits | 1 << place).to_le_bytes(),
+        );
         entries.iter().for_each(|(_, pointer)| head.extend_from_slice(pointer));
         self.frame(name, INDEX, head, &[])
     }
@@ -268,7 +276,8 @@ impl<'a> Forge<'a> {
 
     /// As [`Forge::finish`], with a logical end of its own.
     pub fn finish_at(mut self, catalog: Pointer, free: Pointer, end: u64) -> Vec<u8> {
-        let (catalog, free) = (self.edit_array("catalog root pointer", catalog), self.edit_array("free pointer", free));
+        let (catalog, free) =
+            (self.edit_array("catalog root pointer", catalog), self.edit_array("free pointer", free));
         let mut superblock = vec![0; 2040];
         superblock[..8].copy_from_slice(&[0x89, 0x42, 0x52, 0x4B, 0x0D, 0x0A, 0x1A, 0x0A]);
         superblock[8] = 1;
@@ -442,20 +451,23 @@ pub fn ragged(element: u8, shape: &[u64], offsets: &[u8], values: &[u8]) -> Vec<
 }
 
 /// The blocks of a chunk in C order, as the items of their boxes: `item(coordinates)` gives an item's bytes.
-pub fn block_items(
-    valid: &[u64],
-    blocks: &[u64],
-    item: &dyn Fn(&[u64]) -> Vec<u8>,
-) -> Vec<Vec<u8>> {
+pub fn block_items(valid: &[u64], blocks: &[u64], item: &dyn Fn(&[u64]) -> Vec<u8>) -> Vec<Vec<u8>> {
     let grid: Vec<u64> = valid.iter().zip(blocks).map(|(valid, block)| valid.div_ceil(*block)).collect();
     positions(&grid)
         .into_iter()
         .map(|at| {
             let corner: Vec<u64> = at.iter().zip(blocks).map(|(at, block)| at * block).collect();
-            let shape: Vec<u64> =
-                corner.iter().zip(blocks.iter().zip(valid)).map(|(at, (block, valid))| *block.min(&(valid - at))).collect();
+            let shape: Vec<u64> = corner
+                .iter()
+                .zip(blocks.iter().zip(valid))
+                .map(|(at, (block, valid))| *block.min(&(valid - at)))
+                .collect();
             let items = positions(&shape).into_iter();
-            items.flat_map(|at| item(&at.iter().zip(&corner).map(|(at, corner)| at + corner).collect::<Vec<_>>())).collect()
+            items
+                .flat_map(|at| {
+                    item(&at.iter().zip(&corner).map(|(at, corner)| at + corner).collect::<Vec<_>>())
+                })
+                .collect()
         })
         .collect()
 }

@@ -34,7 +34,8 @@ impl Dense {
     pub fn every_second_from_the_end(&self) -> Vec<u8> {
         let counts: Vec<u64> = self.shape.iter().map(|len| len.div_ceil(2)).collect();
         let bytes = positions(&counts).into_iter().flat_map(|at| {
-            let number = at.iter().zip(&self.shape).fold(0, |number, (at, len)| number * len + (len - 1 - 2 * at));
+            let number =
+                at.iter().zip(&self.shape).fold(0, |number, (at, len)| number * len + (len - 1 - 2 * at));
             let start = number as usize * self.itemsize;
             self.items[start..start + self.itemsize].to_vec()
         });
@@ -77,9 +78,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     for key in 0..5u64 {
         let (row, column) = (4 * (key >> 1), 4 * (key & 1));
         let valid = [4.min(10 - row), 4.min(7 - column)];
-        let items = block_items(&valid, &[2, 3], &|at| {
-            value(&[at[0] + row, at[1] + column]).to_le_bytes().to_vec()
-        });
+        let items =
+            block_items(&valid, &[2, 3], &|at| value(&[at[0] + row, at[1] + column]).to_le_bytes().to_vec());
         let (filter, blocks): (_, Vec<_>) = match key {
             0 => ((0, 0, 0), items.into_iter().map(|items| (0, items)).collect()),
             1 => ((2, 0, 0), items.into_iter().map(|items| (2, zstd_stored(&items))).collect()),
@@ -115,7 +115,11 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
         frames.push(chunk);
     }
     let index = forge.index("deep top", 1, 0, &leaves);
-    record(&forge, "deep", Record::new(dtype(3, 1), &[200], &[1], &[1], &[0; 8]).index(index).stores(3, &frames, 0));
+    record(
+        &forge,
+        "deep",
+        Record::new(dtype(3, 1), &[200], &[1], &[1], &[0; 8]).index(index).stores(3, &frames, 0),
+    );
     let mut expected = vec![0; 200];
     [0, 70, 199].iter().for_each(|&at| expected[at] = at as u8 + 1);
     contents.array("deep", &[200], expected);
@@ -130,7 +134,11 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     let mut value = constant(&7u16.to_le_bytes()).to_vec();
     forge.edit("const entry", &mut value);
     let index = forge.index("const index", 0, 0, &[(0, value.try_into().unwrap()), (2, edge)]);
-    record(&forge, "const", Record::new(dtype(3, 2), &[10], &[4], &[1], &[0, 0]).index(index).stores(2, &[edge], 0));
+    record(
+        &forge,
+        "const",
+        Record::new(dtype(3, 2), &[10], &[4], &[1], &[0, 0]).index(index).stores(2, &[edge], 0),
+    );
     contents.array("const", &[10], le(&[7u16, 7, 7, 7, 0, 0, 0, 0, 8, 9].map(u16::to_le_bytes)));
 
     // grown: the chunk was written when the array was shorter.
@@ -144,7 +152,11 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     let items = [*b"a rather long item..", *b"another, also long..", [0; 20]].concat();
     let chunk = forge.chunk("wide chunk", (2, 0, 0), &[2], &[(2, zstd_stored(&items[..40]))]);
     let index = forge.index("wide index", 0, 0, &[(0, chunk)]);
-    record(&forge, "wide", Record::new(dtype(8, 20), &[3], &[2], &[2], &[0]).index(index).stores(1, &[chunk], 0));
+    record(
+        &forge,
+        "wide",
+        Record::new(dtype(8, 20), &[3], &[2], &[2], &[0]).index(index).stores(1, &[chunk], 0),
+    );
     contents.array("wide", &[3], items);
 
     // struct and time: dtypes with more than a class and a size.
@@ -154,7 +166,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     record(&forge, "struct", Record::new(fields, &[2], &[2], &[2], &[]).index(chunk).stores(1, &[chunk], 0));
     contents.array("struct", &[2], items);
     let days = dtype_with(6, 4, 8, 1, "");
-    let chunk = forge.chunk("time chunk", (0, 0, 0), &[2], &[(0, le(&[1i64, i64::MIN].map(i64::to_le_bytes)))]);
+    let chunk =
+        forge.chunk("time chunk", (0, 0, 0), &[2], &[(0, le(&[1i64, i64::MIN].map(i64::to_le_bytes)))]);
     record(&forge, "time", Record::new(days, &[2], &[2], &[2], &[]).index(chunk).stores(1, &[chunk], 0));
     contents.array("time", &[2], le(&[1i64, i64::MIN].map(i64::to_le_bytes)));
 
@@ -178,9 +191,9 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     let index = forge.index("pieces index", 0, 0, &[(0, first), (1, second)]);
     let pieces = Record::new(dtype(2, 2), &[10, 2], &[8, 2], &[2, 2], &[0]).fill(&(-7i16).to_le_bytes());
     record(&forge, "pieces", pieces.index(index).stores(2, &frames, 0));
-    let expected = positions(&[10, 2]).into_iter().flat_map(|at| {
-        (if at[0] < 9 { 100 * at[0] as i16 + at[1] as i16 } else { -7 }).to_le_bytes()
-    });
+    let expected = positions(&[10, 2])
+        .into_iter()
+        .flat_map(|at| (if at[0] < 9 { 100 * at[0] as i16 + at[1] as i16 } else { -7 }).to_le_bytes());
     contents.array("pieces", &[10, 2], expected);
 
     // group/raw: two chunks.
@@ -195,20 +208,26 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     contents.array("group/raw", &[6, 4], items);
 
     // strings and runs.
-    let parts = |forge: &mut Forge<'_>, path: &str, offsets: &[i64], class: u8, size: u32, values: Vec<u8>| {
-        let n = offsets.len() as u64;
-        let items = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-        let index = forge.chunk(&format!("{path} offsets"), (0, 0, 0), &[n], &[(0, items)]);
-        let mut offsets = Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).stores(1, &[index], 0).encode();
-        forge.edit(&format!("record {path} offsets"), &mut offsets);
-        let n = values.len() as u64 / u64::from(size);
-        let index = forge.chunk(&format!("{path} values"), (0, 0, 0), &[n], &[(0, values)]);
-        let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[]).index(index).stores(1, &[index], 0).encode();
-        forge.edit(&format!("record {path} values"), &mut values);
-        (offsets, values)
-    };
+    let parts =
+        |forge: &mut Forge<'_>, path: &str, offsets: &[i64], class: u8, size: u32, values: Vec<u8>| {
+            let n = offsets.len() as u64;
+            let items = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+            let index = forge.chunk(&format!("{path} offsets"), (0, 0, 0), &[n], &[(0, items)]);
+            let mut offsets =
+                Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).stores(1, &[index], 0).encode();
+            forge.edit(&format!("record {path} offsets"), &mut offsets);
+            let n = values.len() as u64 / u64::from(size);
+            let index = forge.chunk(&format!("{path} values"), (0, 0, 0), &[n], &[(0, values)]);
+            let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[])
+                .index(index)
+                .stores(1, &[index], 0)
+                .encode();
+            forge.edit(&format!("record {path} values"), &mut values);
+            (offsets, values)
+        };
     let strings = ["brick", "", "é", "map"];
-    let (offsets, values) = parts(&mut forge, "strings", &[0, 5, 5, 7, 10], 3, 1, strings.concat().into_bytes());
+    let (offsets, values) =
+        parts(&mut forge, "strings", &[0, 5, 5, 7, 10], 3, 1, strings.concat().into_bytes());
     let mut bytes = ragged(0, &[2, 2], &offsets, &values);
     forge.edit("record strings", &mut bytes);
     entries.push((b"strings".to_vec(), bytes));

@@ -33,7 +33,10 @@ fn write_chunks(path: &Path, chunks: u64) -> brickmap::Result<()> {
         })
         .collect();
     let mut writer = fresh(path)?.writer()?;
-    writer.create_array("array", &ArraySpec::new(Dtype::U8, [chunks * 64]).chunks([64]).codec(brickmap::Codec::Zstd { level: 1 }))?;
+    writer.create_array(
+        "array",
+        &ArraySpec::new(Dtype::U8, [chunks * 64]).chunks([64]).codec(brickmap::Codec::Zstd { level: 1 }),
+    )?;
     writer.write("array", &Selection::all(), &items)?;
     writer.commit().map(drop)
 }

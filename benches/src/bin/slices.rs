@@ -39,7 +39,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let budget = Duration::from_secs_f64(seconds);
     let (shape, items) = brickmap_benches::read_npy_f32(Path::new(&volume))?;
     let path = Path::new(&directory).join("slices.brick");
-    let spec = ArraySpec::new(Dtype::F32, shape).chunks(CHUNKS).blocks(BLOCKS).codec(brickmap_benches::codec(&codec)?);
+    let spec = ArraySpec::new(Dtype::F32, shape)
+        .chunks(CHUNKS)
+        .blocks(BLOCKS)
+        .codec(brickmap_benches::codec(&codec)?);
     let options = OpenOptions::new().threads(threads);
     let mut write = Vec::new();
     for _ in 0..3 {
@@ -60,7 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut times = serde_json::Map::new();
         for (task, text) in TASKS.into_iter().filter(|(task, _)| task.starts_with(&only)) {
             let selection: Selection = text.parse()?;
-            let time = median(budget, || array.read::<f32>(&selection).map(|items| drop(std::hint::black_box(items))))?;
+            let time = median(budget, || {
+                array.read::<f32>(&selection).map(|items| drop(std::hint::black_box(items)))
+            })?;
             times.insert(task.into(), milliseconds(time).into());
         }
         if array.read::<f32>(&Selection::all())? != items {

@@ -31,7 +31,13 @@ impl IndexEdit {
     }
 
     /// Puts `entry` in the place of a chunk, or takes the chunk out if it is null; returns what was there.
-    pub(crate) fn set(&mut self, frames: &Frames, space: &mut Space, key: u64, entry: Pointer) -> Result<Pointer> {
+    pub(crate) fn set(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        key: u64,
+        entry: Pointer,
+    ) -> Result<Pointer> {
         let mut node = &mut self.root;
         for level in (0..self.levels).rev() {
             let page = node.edit(frames, space, level, key)?;
@@ -52,7 +58,13 @@ impl IndexEdit {
 }
 
 impl Node {
-    fn edit(&mut self, frames: &Frames, space: &mut Space, level: u8, key: u64) -> Result<&mut [Node; FANOUT]> {
+    fn edit(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        level: u8,
+        key: u64,
+    ) -> Result<&mut [Node; FANOUT]> {
         if let Node::Stored(pointer) = self {
             let mut nodes = Box::new([const { Node::Stored(Pointer::Null) }; FANOUT]);
             if *pointer != Pointer::Null {

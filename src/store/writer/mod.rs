@@ -54,8 +54,15 @@ pub struct Writer {
 
 /// An array with staged changes.
 pub(crate) enum Staged {
-    Array(StagedArray),
-    Ragged { record: RaggedRecord, offsets: StagedArray, values: StagedArray },
+    Array(Box<StagedArray>),
+    Ragged(Box<StagedRagged>),
+}
+
+/// The two arrays of a ragged array in a transaction.
+pub(crate) struct StagedRagged {
+    record: RaggedRecord,
+    pub(crate) offsets: StagedArray,
+    pub(crate) values: StagedArray,
 }
 
 /// The record and the index of an array in a transaction.
@@ -87,7 +94,8 @@ impl StagedArray {
         }
         self.record.stored_chunks -= u64::from(old != Pointer::Null).min(self.record.stored_chunks);
         // A file can claim any number of either.
-        self.record.stored_chunks = self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
+        self.record.stored_chunks =
+            self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
         self.record.stored_bytes = self.record.stored_bytes.saturating_add(stored);
         Ok(())
     }
@@ -113,7 +121,8 @@ pub(crate) fn extents_of_entry(
     match kind {
         Kind::RawTable => {
             let bytes = frames.checked_cow(entry)?;
-            let table = RawTable::parse(bytes, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?;
+            let table =
+                RawTable::parse(bytes, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?;
             extents.push((table.payload, birth));
         }
         Kind::Pieces => {
@@ -132,11 +141,16 @@ pub(crate) fn extents_of_entry(
 impl Writer {
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Writer> {
         if !shared.writable {
-            let what = format!("{} was not opened for writing; see OpenOptions::write", shared.storage.name().display());
+            let what = format!(
+                "{} was not opened for writing; see OpenOptions::write",
+                shared.storage.name().display()
+            );
             return Err(Error::InvalidState { what });
         }
         if shared.writing.swap(true, Ordering::Acquire) {
-            return Err(Error::Locked { what: "this store has a writer already; commit or drop it first".into() });
+            return Err(Error::Locked {
+                what: "this store has a writer already; commit or drop it first".into(),
+            });
         }
         Writer::begin_locked(shared).inspect_err(|_| shared.writing.store(false, Ordering::Release))
     }
@@ -212,8 +226,9 @@ impl Writer {
         let Some(json) = self.catalog.get(&self.frames, &path::attributes_key(path))? else {
             return Ok(Attributes::new());
         };
-        serde_json::from_slice(&json)
-            .map_err(|error| Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path)))
+        serde_json::from_slice(&json).map_err(|error| {
+            Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path))
+        })
     }
 
     /// What a name stands for, as staged.
@@ -257,11 +272,14 @@ impl Writer {
         let mut batch = PageBatch::default();
         for (path, staged) in std::mem::take(&mut self.staged) {
             let record = match staged {
-                Staged::Array(mut array) => Record::Array(array.flush(&mut self.space, &mut batch)?.clone()),
-                Staged::Ragged { mut record, mut offsets, mut values } => {
+                Staged::Array(mut array) => {
+                    Record::Array(Box::new(array.flush(&mut self.space, &mut batch)?.clone()))
+                }
+                Staged::Ragged(ragged) => {
+                    let StagedRagged { mut record, mut offsets, mut values } = *ragged;
                     record.offsets = offsets.flush(&mut self.space, &mut batch)?.clone();
                     record.values = values.flush(&mut self.space, &mut batch)?.clone();
-                    Record::Ragged(record)
+                    Record::Ragged(Box::new(record))
                 }
             };
             self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())?;
@@ -307,7 +325,8 @@ impl Writer {
     /// The root page that a commit writes: neither the newest nor the newest synced one.
     fn slot(&self) -> usize {
         let newest = self.base.generation;
-        let synced = self.slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max();
+        let synced =
+            self.slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max();
         let others = (0..3).filter(|&slot| {
             let generation = self.slots[slot].generation;
             generation != newest && Some(generation) != synced
@@ -382,15 +401,17 @@ impl Writer {
             let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
             let record = Record::parse(&bytes, bounds).map_err(|damage| damage.at(self.place(path)))?;
             let staged = match record {
-                Record::Array(record) => Staged::Array(StagedArray::new(record)),
-                Record::Ragged(record) => Staged::Ragged {
+                Record::Array(record) => Staged::Array(Box::new(StagedArray::new(*record))),
+                Record::Ragged(record) => Staged::Ragged(Box::new(StagedRagged {
                     offsets: StagedArray::new(record.offsets.clone()),
                     values: StagedArray::new(record.values.clone()),
-                    record,
-                },
+                    record: *record,
+                })),
                 Record::Group => return Err(Error::invalid(format!("'{path}' is a group, not an array"))),
                 Record::Unknown(what) => {
-                    return Err(Error::Unsupported { what: format!("'{path}' is {what}, of a later version") });
+                    return Err(Error::Unsupported {
+                        what: format!("'{path}' is {what}, of a later version"),
+                    });
                 }
             };
             self.staged.insert(path.to_owned(), staged);
@@ -408,8 +429,11 @@ impl Writer {
         let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
         if self.reach < bounds.end {
             let reach = bounds.end.saturating_mul(2).min(crate::shape::MAX_LEN);
-            let source =
-                self.shared.storage.source(reach).map_err(|source| self.failed("map what was written", source))?;
+            let source = self
+                .shared
+                .storage
+                .source(reach)
+                .map_err(|source| self.failed("map what was written", source))?;
             self.frames = Frames::new(source, bounds, self.frames.file().into());
             self.reach = reach;
         }
@@ -424,7 +448,8 @@ impl Writer {
 
     /// Refuses everything from here on, because a change was left half done.
     pub(crate) fn poison(&mut self, error: &Error) {
-        self.poisoned = Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
+        self.poisoned =
+            Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
     }
 
     fn near(&self, path: &str) -> Option<String> {

@@ -46,7 +46,9 @@ impl Space {
                 self.end = end;
                 Ok(extent)
             }
-            _ => Err(Error::TooLarge { what: format!("a file of {} and {len} bytes; 2^63 - 1 is the limit", self.end) }),
+            _ => Err(Error::TooLarge {
+                what: format!("a file of {} and {len} bytes; 2^63 - 1 is the limit", self.end),
+            }),
         }
     }
 
@@ -83,7 +85,9 @@ impl PageBatch {
             .map_err(|Damage(what)| Error::TooLarge { what })?;
         frame.resize(crate::num::saturating_usize(extent.padded_len()), 0);
         match self.runs.last_mut() {
-            Some((offset, bytes)) if *offset + bytes.len() as u64 == extent.offset => bytes.append(&mut frame),
+            Some((offset, bytes)) if *offset + bytes.len() as u64 == extent.offset => {
+                bytes.append(&mut frame)
+            }
             _ => self.runs.push((extent.offset, frame)),
         }
         Ok(pointer)

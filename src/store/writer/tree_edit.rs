@@ -37,7 +37,8 @@ enum Body {
 impl Cell {
     /// Bytes of the cell in its page, with its offset.
     fn len(&self) -> usize {
-        4 + 2 + self.key.len()
+        4 + 2
+            + self.key.len()
             + match &self.body {
                 Body::Value(value) if value.len() <= MAX_INLINE_VALUE => 4 + value.len(),
                 Body::Value(_) | Body::Blob(_) => 4 + Pointer::LEN,
@@ -73,7 +74,13 @@ impl TreeEdit {
     }
 
     /// Sets the value of `key`.
-    pub(super) fn insert(&mut self, frames: &Frames, space: &mut Space, key: &[u8], value: Vec<u8>) -> Result<()> {
+    pub(super) fn insert(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        key: &[u8],
+        value: Vec<u8>,
+    ) -> Result<()> {
         if let Child::Stored(Pointer::Null) = self.root {
             self.root = Child::Edited(Box::new(Node { level: 0, cells: Vec::new() }));
         }
@@ -120,7 +127,9 @@ impl Child {
         }
         match self {
             Child::Edited(node) => Ok(node),
-            Child::Stored(_) => Err(Error::InvalidState { what: "a tree page was not taken into memory".into() }),
+            Child::Stored(_) => {
+                Err(Error::InvalidState { what: "a tree page was not taken into memory".into() })
+            }
         }
     }
 
