@@ -129,7 +129,7 @@ fn nan_payloads_signed_zeros_and_nat_are_kept_as_items_and_as_fill_values() {
     kept(&store, Dtype::F64, &f64s);
     kept(&store, Dtype::Complex64, &[[f32s[1], f32s[4]], [f32s[0], f32s[1]], [f32s[5], f32s[0]]]);
     kept(&store, Dtype::Complex128, &[[f64s[1], f64s[4]], [f64s[0], f64s[1]], [f64s[3], f64s[3]]]);
-    for dtype in dtypes().into_iter().filter(|dtype| i64::matches(dtype)) {
+    for dtype in dtypes().into_iter().filter(i64::matches) {
         kept(&store, dtype, &[i64::MIN, i64::MAX, 0, -1, i64::MIN + 1]);
     }
     kept(&store, Dtype::Bool, &[0u8, 1]);

@@ -46,7 +46,7 @@ impl Random {
 
 /// Changes one to three places. Most of a small store is zero and reserved, so a place is at or just behind a byte that
 /// is not zero.
-fn change(bytes: &mut Vec<u8>, random: &mut Random) {
+fn change(bytes: &mut [u8], random: &mut Random) {
     const NUMBERS: [u64; 9] = [0, 1, 2, 63, 64, 1 << 24, 1 << 32, i64::MAX as u64, u64::MAX];
     let used: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] != 0).collect();
     for _ in 0..=random.below(3) {

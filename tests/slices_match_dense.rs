@@ -29,7 +29,7 @@ fn openings(path: &Path) -> Vec<Opened> {
 }
 
 fn create(path: &Path, seed: u64) -> Store {
-    let backend = if seed % 2 == 0 { Backend::Mmap } else { Backend::Pread };
+    let backend = if seed.is_multiple_of(2) { Backend::Mmap } else { Backend::Pread };
     OpenOptions::new().backend(backend).threads(1 + seed as usize / 2 % 2).create(path).unwrap()
 }
 
@@ -154,7 +154,7 @@ fn is_one_run(case: &Case, array: &Array) -> bool {
     let whole = !matches!(case.written, Written::Part(_));
     let rows = array.chunks().first().copied().unwrap_or(1);
     let chunk_bytes = array.chunks().iter().product::<u64>() * array.dtype().itemsize() as u64;
-    whole && (array.shape().first().is_none_or(|len| *len <= rows) || chunk_bytes % 64 == 0)
+    whole && (array.shape().first().is_none_or(|len| *len <= rows) || chunk_bytes.is_multiple_of(64))
 }
 
 /// Writes all cases to one store and reads them back in every way.

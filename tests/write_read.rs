@@ -228,9 +228,9 @@ fn every_order_of_special_and_normal_chunks_is_kept() {
     }
     for (path, kinds, dense) in &mut made {
         kinds.rotate_left(1);
-        for at in 0..3 {
+        for (at, kind) in kinds.iter().enumerate() {
             let range = at * CHUNK..((at + 1) * CHUNK).min(LEN);
-            let items: Vec<i32> = range.clone().map(|n| item(kinds[at], n + 1)).collect();
+            let items: Vec<i32> = range.clone().map(|n| item(*kind, n + 1)).collect();
             // Half of it at a time, so that the chunk is read and changed.
             let half = range.start + range.len() / 2;
             writer.write(path, &Selection::from(range.start..half), &items[..half - range.start]).unwrap();

@@ -123,7 +123,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`Array::read`].
+    /// As [`Array::read`](crate::Array::read).
     pub fn read<T: Element>(&mut self, path: &str, selection: &Selection) -> Result<Vec<T>> {
         check_dtype::<T>(&self.array_record(path)?.dtype, path)?;
         let Staging { shared, frames, staged, .. } = self.stage(path)?;

@@ -179,7 +179,7 @@ impl Drawn {
         for n in 0..self.count() {
             let (mut rest, mut chunk) = (n as u64, seed);
             for (len, cut) in self.shape.iter().zip(chunks).rev() {
-                chunk = Random(chunk ^ (rest % len) / cut).next();
+                chunk = Random(chunk ^ ((rest % len) / cut)).next();
                 rest /= len;
             }
             let item = &mut bytes[n * size..(n + 1) * size];
@@ -415,7 +415,7 @@ impl Case {
             Written::Mosaic => self.array.mosaic(self.values, self.seed),
             _ => items(&self.array.dtype, self.values, self.seed, picked.len()),
         };
-        write(writer, path, &self.array.dtype, &Selection::from(axes), &bytes, self.seed % 2 == 0);
+        write(writer, path, &self.array.dtype, &Selection::from(axes), &bytes, self.seed.is_multiple_of(2));
         dense.write(&picked, &bytes);
         dense
     }

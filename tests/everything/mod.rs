@@ -1,5 +1,7 @@
 //! Reads a store through every read call and compares with what it should hold.
 
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
 use crate::forge::{Contents, Dense};
 use brickmap::{Array, Error, Result, Selection, Snapshot, Store};
 
