@@ -9,14 +9,13 @@ use crate::format::{
 };
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
-use crate::selection::Selection;
 use crate::shape::{self, Dims};
 use crate::store::{EntryKind, Frames, Snapshot, Store, index, path, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Items of a ragged array that are looked at together.
-const ITEMS_AT_ONCE: u64 = 1 << 20;
+/// How many times the file's length the offsets and the text of a ragged array may have to be all checked.
+const RAGGED_EXCESS: u64 = 4096;
 
 /// What [`Store::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -424,27 +423,11 @@ impl<'a> Walk<'a> {
 
     /// The offsets, and the text of strings, of one ragged array.
     fn ragged(&mut self, path: &str, ragged: &Ragged) {
-        let shape = ragged.shape();
-        let Some(rows) = shape.first().copied() else {
-            self.ragged_part(path, ragged, &Selection::all());
-            return;
-        };
-        let row = shape::product(&shape[1..]).unwrap_or(u64::MAX).max(1);
-        let rows_at_once = (ITEMS_AT_ONCE / row).max(1);
-        let mut first = 0;
-        while first < rows {
-            let after = first.saturating_add(rows_at_once).min(rows);
-            self.ragged_part(path, ragged, &Selection::from(first.cast_signed()..after.cast_signed()));
-            first = after;
-        }
-    }
-
-    fn ragged_part(&mut self, path: &str, ragged: &Ragged, selection: &Selection) {
-        let outcome = if ragged.is_strings() {
-            ragged.read_strings(selection).map(|_| ())
-        } else {
-            ragged.check_offsets(selection)
-        };
+        // What a few stored bytes stand for can be without end.
+        let mut budget = self.snapshot.file_bytes().saturating_mul(RAGGED_EXCESS).saturating_add(1 << 30);
+        let outcome = ragged
+            .runs_to_check()
+            .and_then(|runs| runs.into_iter().try_for_each(|run| ragged.check_run(run, &mut budget)));
         if let Err(error) = outcome {
             self.lost(error, Some(path), None);
         }

@@ -1,14 +1,19 @@
 //! Arrays of variable-length items: offsets and values, two arrays seen as one.
 
-use super::Array;
+use super::{Array, read};
 use crate::dtype::{Dtype, Element};
 use crate::error::{Damage, Error, Result};
 use crate::format::{RaggedElement, Record};
 use crate::num::saturating_usize;
 use crate::selection::{AxisSelection, ResolvedSelection, Selection};
 use crate::shape::Dims;
-use crate::store::{Snapshot, Store};
+use crate::store::{Snapshot, Store, index};
 use std::ops::Range;
+
+/// Items whose offsets are checked together.
+const ITEMS_AT_ONCE: u64 = 1 << 20;
+/// Bytes of text that are checked together, unless it is that of one string.
+const TEXT_AT_ONCE: u64 = 64 << 20;
 
 /// An array of strings, or of runs of values, in one snapshot of a store.
 ///
@@ -157,7 +162,11 @@ impl Ragged {
                 wanted: "strings".to_owned(),
             });
         }
-        let RaggedItems { values, ends } = self.read_runs::<u8>(selection)?;
+        self.strings(self.read_runs::<u8>(selection)?)
+    }
+
+    fn strings(&self, runs: RaggedItems<u8>) -> Result<Strings> {
+        let RaggedItems { values, ends } = runs;
         let text = String::from_utf8(values).map_err(|_| self.damage("a string that is not UTF-8"))?;
         if ends.iter().all(|&end| text.is_char_boundary(end)) {
             Ok(Strings { text, ends })
@@ -182,9 +191,70 @@ impl Ragged {
         Ok(items)
     }
 
-    /// That the offsets of a selection are in order and inside the values.
-    pub(crate) fn check_offsets(&self, selection: &Selection) -> Result<()> {
-        self.for_each_run(&selection.resolve(&self.shape)?, |run| self.read_offsets(run).map(|_| ()))
+    /// The items that must be checked to know that all are right, in runs: those whose offsets are stored, and those at the
+    /// borders. All offsets in between are equal, since they are one fill value or one constant.
+    pub(crate) fn runs_to_check(&self) -> Result<Vec<Range<u64>>> {
+        let items = self.offsets.len().saturating_sub(1);
+        let (frames, record) = (self.offsets.snapshot().frames(), &self.offsets.record);
+        let mut runs = Vec::new();
+        // Item n has the offsets n and n + 1: what is said of offsets is said of the item before them too.
+        let mut push = |first: u64, after: u64| {
+            let run = first.saturating_sub(1)..after.min(items);
+            if !run.is_empty() {
+                runs.push(run);
+            }
+        };
+        push(0, 1);
+        index::walk(frames, record.index, record.index_levels(), 0, &mut |met| {
+            if let index::Met::Chunk { key, entry } = met
+                && let Some(chunk) = record.coordinates(key)
+            {
+                let (origin, limit) = (record.chunk_origin(&chunk), record.chunk_limit(&chunk));
+                let (Some(&origin), Some(&len)) = (origin.first(), limit.first()) else { return Ok(true) };
+                let valid = read::valid_rows(frames, record, &entry, &limit)?;
+                push(origin, origin + valid);
+                push(origin + valid, origin + valid + 1);
+                push(origin + len, origin + len + 1);
+            }
+            Ok(true)
+        })?;
+        Ok(runs)
+    }
+
+    /// That the offsets of the items `run` are in order and inside the values, and that strings are text. Of `budget`
+    /// it takes the bytes that it reads.
+    pub(crate) fn check_run(&self, run: Range<u64>, budget: &mut u64) -> Result<()> {
+        let count = run.end - run.start;
+        if count > ITEMS_AT_ONCE {
+            return self.check_halves(run, budget);
+        }
+        self.spend((count + 1) * 8, budget)?;
+        let offsets = self.read_offsets(run.clone())?;
+        let (Some(low), Some(high)) = (offsets.first(), offsets.last()) else { return Ok(()) };
+        let text = (high - low).cast_unsigned();
+        if !self.is_strings() || text == 0 {
+            return Ok(());
+        }
+        if text > TEXT_AT_ONCE && count > 1 {
+            return self.check_halves(run, budget);
+        }
+        self.spend(text, budget)?;
+        let mut runs = RaggedItems { values: Vec::new(), ends: Vec::new() };
+        self.read_run::<u8>(run, &mut runs)?;
+        self.strings(runs).map(|_| ())
+    }
+
+    fn check_halves(&self, run: Range<u64>, budget: &mut u64) -> Result<()> {
+        let middle = run.start + (run.end - run.start) / 2;
+        self.check_run(run.start..middle, budget)?;
+        self.check_run(middle..run.end, budget)
+    }
+
+    fn spend(&self, bytes: u64, budget: &mut u64) -> Result<()> {
+        *budget = budget.checked_sub(bytes).ok_or_else(|| Error::TooLarge {
+            what: "items that claim far more bytes than are stored, too many to check".into(),
+        })?;
+        Ok(())
     }
 
     /// Calls `visit` with the numbers of items that follow each other: one read of offsets and one of values.

@@ -366,6 +366,30 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// How many rows of a chunk are valid; 0 if it is absent or constant.
+pub(super) fn valid_rows(
+    frames: &Frames,
+    record: &ArrayRecord,
+    entry: &Pointer,
+    limit: &[u64],
+) -> Result<u64> {
+    record.check_entry(entry, limit).map_err(|damage| frames.damage(damage, None))?;
+    let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(0) };
+    let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
+    let frame = frames.checked_cow(entry)?;
+    let valid = match kind {
+        Kind::RawTable => {
+            RawTable::parse(frame, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?.valid
+        }
+        Kind::Pieces => {
+            let pieces = Pieces::parse(&frame, frames.bounds(), limit).map_err(here)?.0;
+            return Ok(pieces.last().map_or(0, |last| last.first_row + last.rows));
+        }
+        _ => ChunkHeader::parse(frame, extent, limit, &record.blocks).map_err(here)?.valid,
+    };
+    Ok(valid.first().copied().unwrap_or(1))
+}
+
 /// The blocks of a frame at `origin`, if the selection meets it.
 fn push_blocks<'a>(
     record: &ArrayRecord,

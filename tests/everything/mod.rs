@@ -7,6 +7,7 @@ use brickmap::{Array, Error, Result, Selection, Snapshot, Store};
 
 /// What came of a read.
 #[derive(Debug)]
+#[allow(dead_code, reason = "each test program uses a part")]
 pub(crate) enum Outcome {
     Right,
     /// Something else than the file should hold.
@@ -14,45 +15,89 @@ pub(crate) enum Outcome {
     Failed(Error),
 }
 
-/// Calls `report` with the outcome of reading each part of `store`: `entries`, `attributes x`, `array x`, `ragged x`.
-pub(crate) fn read_everything(store: &Store, contents: &Contents, report: &mut dyn FnMut(&str, Outcome)) {
-    let snapshot = store.snapshot();
-    let mut tell = |what: &str, outcome: Result<Vec<&str>>| {
-        report(
-            what,
-            match outcome {
-                Ok(wrong) if wrong.is_empty() => Outcome::Right,
-                Ok(wrong) => Outcome::Wrong(wrong.join(", ")),
-                Err(error) => Outcome::Failed(error),
-            },
-        );
-    };
-    tell("entries", entries(&snapshot, contents));
-    for (path, json) in &contents.attributes {
-        let outcome = snapshot.attributes(path).map(|attributes| {
-            let same = serde_json::to_string(&attributes).is_ok_and(|found| found == *json);
-            if same { vec![] } else { vec!["attributes"] }
-        });
-        tell(&format!("attributes {path}"), outcome);
-    }
-    for dense in &contents.arrays {
-        let outcome = snapshot.array(&dense.path).and_then(|array| self::array(&array, dense));
-        tell(&format!("array {}", dense.path), outcome);
-    }
-    for (path, strings) in &contents.strings {
-        let outcome = snapshot.ragged(path).and_then(|ragged| ragged.read_strings(&Selection::all()));
-        let outcome =
-            outcome.map(|found| if found.iter().eq(strings.iter()) { vec![] } else { vec!["strings"] });
-        tell(&format!("ragged {path}"), outcome);
-    }
-    for (path, runs) in &contents.runs {
-        let outcome = snapshot.ragged(path).and_then(|ragged| ragged.read_runs::<f32>(&Selection::all()));
-        let outcome = outcome.map(|found| if found.iter().eq(runs.iter()) { vec![] } else { vec!["runs"] });
-        tell(&format!("ragged {path}"), outcome);
+/// What is read at once. The numbers are places in [`Contents`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Entries,
+    Attributes(usize),
+    Array(usize),
+    Strings(usize),
+    Runs(usize),
+}
+
+/// Everything that can be read.
+pub(crate) fn parts(contents: &Contents) -> Vec<Part> {
+    let mut parts = vec![Part::Entries];
+    parts.extend((0..contents.attributes.len()).map(Part::Attributes));
+    parts.extend((0..contents.arrays.len()).map(Part::Array));
+    parts.extend((0..contents.strings.len()).map(Part::Strings));
+    parts.extend((0..contents.runs.len()).map(Part::Runs));
+    parts
+}
+
+/// `entries`, `attributes x`, `array x` or `ragged x`.
+pub(crate) fn name(part: Part, contents: &Contents) -> String {
+    match part {
+        Part::Entries => "entries".into(),
+        Part::Attributes(n) => format!("attributes {}", contents.attributes[n].0),
+        Part::Array(n) => format!("array {}", contents.arrays[n].path),
+        Part::Strings(n) => format!("ragged {}", contents.strings[n].0),
+        Part::Runs(n) => format!("ragged {}", contents.runs[n].0),
     }
 }
 
-fn array(array: &Array, dense: &Dense) -> Result<Vec<&'static str>> {
+/// Calls `report` with the outcome of reading each part of `store`, by [`name`].
+#[allow(dead_code, reason = "each test program uses a part")]
+pub(crate) fn read_everything(store: &Store, contents: &Contents, report: &mut dyn FnMut(&str, Outcome)) {
+    let snapshot = store.snapshot();
+    for part in parts(contents) {
+        report(&name(part, contents), read_part(&snapshot, contents, part));
+    }
+}
+
+pub(crate) fn read_part(snapshot: &Snapshot, contents: &Contents, part: Part) -> Outcome {
+    let wrong = |same: bool, what: &'static str| if same { vec![] } else { vec![what] };
+    let outcome = match part {
+        Part::Entries => snapshot.entries().map(|found| {
+            let mut found: Vec<String> = found.into_iter().map(|entry| entry.path).collect();
+            let mut due: Vec<String> = contents.groups.clone();
+            due.extend(contents.arrays.iter().map(|dense| dense.path.clone()));
+            due.extend(contents.strings.iter().map(|(path, _)| path.clone()));
+            due.extend(contents.runs.iter().map(|(path, _)| path.clone()));
+            found.sort();
+            due.sort();
+            wrong(found == due, "names")
+        }),
+        Part::Attributes(n) => {
+            let (path, json) = &contents.attributes[n];
+            let found = snapshot.attributes(path);
+            found.map(|found| wrong(serde_json::to_string(&found).is_ok_and(|found| found == *json), "JSON"))
+        }
+        Part::Array(n) => {
+            let dense = &contents.arrays[n];
+            snapshot.array(&dense.path).and_then(|array| read_array(&array, dense))
+        }
+        Part::Strings(n) => {
+            let (path, strings) = &contents.strings[n];
+            let found = snapshot.ragged(path).and_then(|ragged| ragged.read_strings(&Selection::all()));
+            found.map(|found| wrong(found.iter().eq(strings.iter()), "strings"))
+        }
+        Part::Runs(n) => {
+            let (path, runs) = &contents.runs[n];
+            let found = snapshot.ragged(path).and_then(|ragged| ragged.read_runs::<f32>(&Selection::all()));
+            found.map(|found| wrong(found.iter().eq(runs.iter()), "runs"))
+        }
+    };
+    match outcome {
+        Ok(wrong) if wrong.is_empty() => Outcome::Right,
+        Ok(wrong) => Outcome::Wrong(wrong.join(", ")),
+        Err(error) => Outcome::Failed(error),
+    }
+}
+
+/// The whole, a selection with steps, and a checked view. An error of one of them counts only if what the others gave
+/// is right.
+fn read_array(array: &Array, dense: &Dense) -> Result<Vec<&'static str>> {
     let mut wrong = Vec::new();
     if array.shape() != dense.shape || array.dtype().itemsize() != dense.itemsize {
         wrong.push("shape or item size");
@@ -82,21 +127,10 @@ fn array(array: &Array, dense: &Dense) -> Result<Vec<&'static str>> {
     Ok(wrong)
 }
 
-/// A checked view, as bytes; `None` if there is none because the store is read with pread, or not aligned.
+/// A checked view, as bytes; `None` if there is none because the store is read with pread, or is not one run.
 fn view(array: &Array) -> Result<Option<Vec<u8>>> {
     match array.view_checked::<f64>(&Selection::all()) {
         Err(Error::InvalidState { .. }) => Ok(None),
         other => Ok(Some(other?.iter().flat_map(|item| item.to_le_bytes()).collect())),
     }
-}
-
-fn entries(snapshot: &Snapshot, contents: &Contents) -> Result<Vec<&'static str>> {
-    let mut found: Vec<String> = snapshot.entries()?.into_iter().map(|entry| entry.path).collect();
-    let mut due: Vec<String> = contents.groups.clone();
-    due.extend(contents.arrays.iter().map(|dense| dense.path.clone()));
-    due.extend(contents.strings.iter().map(|(path, _)| path.clone()));
-    due.extend(contents.runs.iter().map(|(path, _)| path.clone()));
-    found.sort();
-    due.sort();
-    Ok(if found == due { vec![] } else { vec!["entries"] })
 }

@@ -22,6 +22,8 @@ mod sample;
 #[allow(unused_imports, reason = "each test program uses a part")]
 pub use sample::{Contents, Dense, sample, sample_with};
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use twox_hash::XxHash3_64;
 
 pub const DATA_START: u64 = 16384;
@@ -88,7 +90,9 @@ pub fn le<const N: usize>(numbers: &[[u8; N]]) -> Vec<u8> {
 /// A file in the making.
 pub struct Forge<'a> {
     file: Vec<u8>,
-    changes: Vec<(String, Change<'a>, std::cell::Cell<bool>)>,
+    changes: Vec<(String, Change<'a>, Cell<bool>)>,
+    /// The structures that were made: their names and lengths.
+    pub made: Rc<RefCell<Vec<(String, usize)>>>,
     pub generation: u64,
     /// Flags of the newest root, its boot id and its alive generations.
     pub flags: u64,
@@ -99,15 +103,17 @@ pub struct Forge<'a> {
 impl<'a> Forge<'a> {
     pub fn new() -> Self {
         let file = vec![0; DATA_START as usize];
-        Forge { file, changes: Vec::new(), generation: 9, flags: 0, boot_id: [0; 16], alive: Vec::new() }
+        let (changes, made, alive) = (Vec::new(), Rc::default(), Vec::new());
+        Forge { file, changes, made, generation: 9, flags: 0, boot_id: [0; 16], alive }
     }
 
     /// Registers an edit. Every edit must meet its bytes, or [`Forge::finish`] panics.
     pub fn change(&mut self, name: &str, change: Change<'a>) {
-        self.changes.push((name.to_owned(), change, std::cell::Cell::new(false)));
+        self.changes.push((name.to_owned(), change, Cell::new(false)));
     }
 
     pub fn edit(&self, name: &str, bytes: &mut Vec<u8>) {
+        self.made.borrow_mut().push((name.to_owned(), bytes.len()));
         for (_, change, met) in self.changes.iter().filter(|(wanted, ..)| wanted == name) {
             change(bytes);
             met.set(true);
@@ -405,6 +411,12 @@ impl Record {
 
     pub fn fill(self, item: &[u8]) -> Record {
         Record { fill: item.to_vec(), ..self }
+    }
+
+    /// What the record says of stored chunks: their number, and the frames, tables and payloads behind their entries.
+    pub fn stores(self, chunks: u64, frames: &[Pointer], payloads: u64) -> Record {
+        let bytes = frames.iter().fold(payloads, |bytes, frame| bytes.wrapping_add(get8(frame, 8)));
+        Record { stored: [bytes, chunks], ..self }
     }
 
     pub fn index(self, index: Pointer) -> Record {

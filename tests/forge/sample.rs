@@ -98,7 +98,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     }
     let index = forge.index("b index", 0, 0, &pointers);
     let b = Record::new(dtype(2, 4), &[10, 7], &[4, 4], &[2, 3], &[1, 0, 0]).fill(&(-1i32).to_le_bytes());
-    record(&forge, "b", b.index(index));
+    let frames: Vec<Pointer> = pointers.iter().map(|(_, frame)| *frame).collect();
+    record(&forge, "b", b.index(index).stores(5, &frames, 0));
     let expected = positions(&[10, 7]).into_iter().flat_map(|at| {
         let absent = at[0] >= 8 && at[1] >= 4;
         (if absent { -1 } else { value(&at) }).to_le_bytes()
@@ -106,21 +107,26 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     contents.array("b", &[10, 7], expected);
 
     // deep: 200 chunks of one item; 0, 70 and 199 are stored.
-    let mut leaves = Vec::new();
+    let (mut leaves, mut frames) = (Vec::new(), Vec::new());
     for key in [0u64, 70, 199] {
         let chunk = forge.chunk(&format!("deep chunk {key}"), (0, 0, 0), &[1], &[(0, vec![key as u8 + 1])]);
         let leaf = forge.index(&format!("deep leaf {}", key >> 6), 0, key >> 6, &[(key & 63, chunk)]);
         leaves.push((key >> 6, leaf));
+        frames.push(chunk);
     }
     let index = forge.index("deep top", 1, 0, &leaves);
-    record(&forge, "deep", Record::new(dtype(3, 1), &[200], &[1], &[1], &[0; 8]).index(index));
+    record(
+        &forge,
+        "deep",
+        Record::new(dtype(3, 1), &[200], &[1], &[1], &[0; 8]).index(index).stores(3, &frames, 0),
+    );
     let mut expected = vec![0; 200];
     [0, 70, 199].iter().for_each(|&at| expected[at] = at as u8 + 1);
     contents.array("deep", &[200], expected);
 
     // one: a single item, coded as constant.
     let chunk = forge.chunk("one chunk", (2, 0, 0), &[], &[(1, 77i64.to_le_bytes().to_vec())]);
-    record(&forge, "one", Record::new(dtype(2, 8), &[], &[], &[], &[]).index(chunk));
+    record(&forge, "one", Record::new(dtype(2, 8), &[], &[], &[], &[]).index(chunk).stores(1, &[chunk], 0));
     contents.array("one", &[], 77i64.to_le_bytes());
 
     // const: a constant chunk, an absent one, a frame with two blocks.
@@ -128,33 +134,41 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
     let mut value = constant(&7u16.to_le_bytes()).to_vec();
     forge.edit("const entry", &mut value);
     let index = forge.index("const index", 0, 0, &[(0, value.try_into().unwrap()), (2, edge)]);
-    record(&forge, "const", Record::new(dtype(3, 2), &[10], &[4], &[1], &[0, 0]).index(index));
+    record(
+        &forge,
+        "const",
+        Record::new(dtype(3, 2), &[10], &[4], &[1], &[0, 0]).index(index).stores(2, &[edge], 0),
+    );
     contents.array("const", &[10], le(&[7u16, 7, 7, 7, 0, 0, 0, 0, 8, 9].map(u16::to_le_bytes)));
 
     // grown: the chunk was written when the array was shorter.
     let block = |items: &[i16]| (0, items.iter().flat_map(|item| item.to_le_bytes()).collect());
     let chunk = forge.chunk("grown chunk", (0, 0, 0), &[5], &[block(&[1, 2, 3]), block(&[4, 5])]);
     let grown = Record::new(dtype(2, 2), &[8], &[8], &[3], &[]).fill(&(-1i16).to_le_bytes());
-    record(&forge, "grown", grown.index(chunk));
+    record(&forge, "grown", grown.index(chunk).stores(1, &[chunk], 0));
     contents.array("grown", &[8], le(&[1i16, 2, 3, 4, 5, -1, -1, -1].map(i16::to_le_bytes)));
 
     // wide: items of more than 16 bytes.
     let items = [*b"a rather long item..", *b"another, also long..", [0; 20]].concat();
     let chunk = forge.chunk("wide chunk", (2, 0, 0), &[2], &[(2, zstd_stored(&items[..40]))]);
     let index = forge.index("wide index", 0, 0, &[(0, chunk)]);
-    record(&forge, "wide", Record::new(dtype(8, 20), &[3], &[2], &[2], &[0]).index(index));
+    record(
+        &forge,
+        "wide",
+        Record::new(dtype(8, 20), &[3], &[2], &[2], &[0]).index(index).stores(1, &[chunk], 0),
+    );
     contents.array("wide", &[3], items);
 
     // struct and time: dtypes with more than a class and a size.
     let fields = dtype_with(10, 0, 10, 0, "[('a', '<f4'), ('b', '>i2', (3,))]");
     let items: Vec<u8> = (0..20).collect();
     let chunk = forge.chunk("struct chunk", (0, 0, 0), &[2], &[(0, items.clone())]);
-    record(&forge, "struct", Record::new(fields, &[2], &[2], &[2], &[]).index(chunk));
+    record(&forge, "struct", Record::new(fields, &[2], &[2], &[2], &[]).index(chunk).stores(1, &[chunk], 0));
     contents.array("struct", &[2], items);
     let days = dtype_with(6, 4, 8, 1, "");
     let chunk =
         forge.chunk("time chunk", (0, 0, 0), &[2], &[(0, le(&[1i64, i64::MIN].map(i64::to_le_bytes)))]);
-    record(&forge, "time", Record::new(days, &[2], &[2], &[2], &[]).index(chunk));
+    record(&forge, "time", Record::new(days, &[2], &[2], &[2], &[]).index(chunk).stores(1, &[chunk], 0));
     contents.array("time", &[2], le(&[1i64, i64::MIN].map(i64::to_le_bytes)));
 
     // pieces: rows 0 to 2, 3, 4 to 7 of the first chunk; row 8 of the second.
@@ -170,12 +184,13 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
         piece(&mut forge, "pieces frame 1", 3..4),
         piece(&mut forge, "pieces frame 2", 4..8),
     ];
-    let first = forge.pieces("pieces page", 8, &first);
     let second = [piece(&mut forge, "pieces frame 3", 8..9)];
+    let frames: Vec<Pointer> = first.iter().chain(&second).map(|(_, frame)| *frame).collect();
+    let first = forge.pieces("pieces page", 8, &first);
     let second = forge.pieces("pieces tail", 1, &second);
     let index = forge.index("pieces index", 0, 0, &[(0, first), (1, second)]);
     let pieces = Record::new(dtype(2, 2), &[10, 2], &[8, 2], &[2, 2], &[0]).fill(&(-7i16).to_le_bytes());
-    record(&forge, "pieces", pieces.index(index));
+    record(&forge, "pieces", pieces.index(index).stores(2, &frames, 0));
     let expected = positions(&[10, 2])
         .into_iter()
         .flat_map(|at| (if at[0] < 9 { 100 * at[0] as i16 + at[1] as i16 } else { -7 }).to_le_bytes());
@@ -188,7 +203,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
         (1, forge.raw("raw chunk 1", &[2, 4], &items[128..])),
     ];
     let index = forge.index("raw index", 0, 0, &tables);
-    record(&forge, "group/raw", Record::new(dtype(4, 8), &[6, 4], &[4, 4], &[4, 4], &[0]).raw().index(index));
+    let raw = Record::new(dtype(4, 8), &[6, 4], &[4, 4], &[4, 4], &[0]).raw();
+    record(&forge, "group/raw", raw.index(index).stores(2, &[tables[0].1, tables[1].1], 192));
     contents.array("group/raw", &[6, 4], items);
 
     // strings and runs.
@@ -197,11 +213,15 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
             let n = offsets.len() as u64;
             let items = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
             let index = forge.chunk(&format!("{path} offsets"), (0, 0, 0), &[n], &[(0, items)]);
-            let mut offsets = Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).encode();
+            let mut offsets =
+                Record::new(dtype(2, 8), &[n], &[n], &[n], &[]).index(index).stores(1, &[index], 0).encode();
             forge.edit(&format!("record {path} offsets"), &mut offsets);
             let n = values.len() as u64 / u64::from(size);
             let index = forge.chunk(&format!("{path} values"), (0, 0, 0), &[n], &[(0, values)]);
-            let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[]).index(index).encode();
+            let mut values = Record::new(dtype(class, size), &[n], &[n], &[n], &[])
+                .index(index)
+                .stores(1, &[index], 0)
+                .encode();
             forge.edit(&format!("record {path} values"), &mut values);
             (offsets, values)
         };
