@@ -36,7 +36,8 @@ TAGS = {INDEX: b"INDX", CHUNK: b"CHNK", PIECES: b"PIEC", RAW: b"RAWT",
         TREE: b"TREE", BLOB: b"BLOB"}
 GROUP_RECORD, ARRAY_RECORD, RAGGED_RECORD = 1, 2, 3
 MAX_DIMS, MAX_LENGTH, MAX_BLOCK = 32, 2**63 - 1, 2**24
-MAX_BLOCKS, MAX_PATH, MAX_KEY, MAX_TREE_PAGE = 2**28, 1024, 1040, 65536
+MAX_BLOCKS, MAX_PATH, MAX_KEY, MAX_TREE_PAGE = 2**27, 1024, 1040, 65536
+MAX_GENERATION, MAX_EXCESS = 2**61, 65536
 RAW_SUM_BYTES = 65536
 NUMBERS = {1: ("b", (1,)), 2: ("i", (1, 2, 4, 8)), 3: ("u", (1, 2, 4, 8)),
            4: ("f", (2, 4, 8)), 5: ("c", (8, 16))}
@@ -105,7 +106,7 @@ def valid_copies(data, at, magic):
 def check_superblock(data):
     """§4: refuse what is not a brick file of a version known here."""
     copies = valid_copies(data, 0, SUPERBLOCK_MAGIC)
-    if not copies and data[:4] == SUPERBLOCK_MAGIC[:4] \
+    if not copies and data[1:4] == SUPERBLOCK_MAGIC[1:4] \
             and data[:8] != SUPERBLOCK_MAGIC:
         raise Damage("damaged by a transfer in text mode")
     need(copies, "no valid superblock: not a brick file, or damaged")
@@ -122,10 +123,11 @@ def read_root(record):
     flags, boot, count = unpack("Q16sQ", record, 112)
     if flags & 0xFFFFFFFE:
         raise Unsupported(f"root flags {flags:#x}")
+    need(generation <= MAX_GENERATION, f"generation {generation}")
     need(end % 64 == 0 and end >= FIRST_EXTENT, f"logical end {end}")
     need(count <= 118, f"{count} alive generations")
     alive = unpack("QQ" * count, record, 144)[::2]
-    need(all(a <= b for a, b in zip(alive, alive[1:]))
+    need(all(a < b for a, b in zip(alive, alive[1:]))
          and all(a < generation for a in alive), "order of alive generations")
     return Root(generation, commit, end, Pointer.at(record, 32),
                 Pointer.at(record, 72), flags, boot)
@@ -516,6 +518,9 @@ class Array:
             shape = tuple(min(b, v - f) for b, v, f in zip(
                 self.blocks, valid, first))
 
+            need(end - begin <= math.prod(shape) * self.item.itemsize
+                 + MAX_EXCESS, f"{where}: stored bytes of a block")
+
             def load(stored=frame[begin:end], coding=coding,
                      checksum=checksum, count=math.prod(shape)):
                 need(hashed(stored) == checksum, f"{where}: block checksum")
@@ -727,15 +732,15 @@ class Store:
         roots = []
         for page in (1, 2, 3):
             copies = valid_copies(data, page * PAGE, ROOT_MAGIC)
-            if copies:
-                roots.append(max(copies, key=lambda c: unpack("Q", c, 8)))
-        need(roots, "no valid root")
-        roots.sort(key=lambda record: unpack("Q", record, 8), reverse=True)
-        newest = read_root(roots[0])
+            need(copies, f"no valid copy in root page {page - 1}")
+            roots.append(read_root(
+                max(copies, key=lambda c: unpack("Q", c, 8))))
+        # The sort is stable: of equal generations the lowest page is first.
+        roots.sort(key=lambda root: root.generation, reverse=True)
+        newest = roots[0]
         if not newest.flags & 1 or newest.boot == this_boot():
             return newest
-        synced = [r for r in roots if not unpack("Q", r, 112)[0] & 1]
-        synced = read_root(synced[0]) if synced else None
+        synced = next((r for r in roots if not r.flags & 1), None)
         try:
             since = synced.generation if synced else -1
             check_everything(File(data, newest, since))
