@@ -8,7 +8,7 @@ use crate::error::Damage;
 
 /// The longest run that one pair stands for.
 const LONGEST: usize = 256;
-/// Bytes that are written for a short run, whatever its length.
+/// Bytes that are written at once.
 const WIDE: usize = 32;
 
 /// Fills `plane` with the runs of `pairs`, which must fill it exactly.
@@ -19,10 +19,10 @@ pub(super) fn decode(pairs: &[u8], plane: &mut [u8]) -> Result<(), Damage> {
     let mut rest = plane;
     for &[value, more] in pairs {
         let len = usize::from(more) + 1;
-        // Most runs are short: one store of a fixed length, of which the next runs overwrite what is too much.
-        match rest.first_chunk_mut::<WIDE>() {
-            Some(wide) if len <= WIDE => *wide = [value; WIDE],
-            _ => rest.get_mut(..len).ok_or_else(wrong)?.fill(value),
+        // Stores of a fixed length, mostly one, of which the next runs overwrite what is too much.
+        match rest.first_chunk_mut::<{ LONGEST + WIDE }>() {
+            Some(room) => room.as_chunks_mut().0[..len.div_ceil(WIDE)].fill([value; WIDE]),
+            None => rest.get_mut(..len).ok_or_else(wrong)?.fill(value),
         }
         rest = &mut rest[len..];
     }
