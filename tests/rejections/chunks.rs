@@ -169,6 +169,10 @@ pub(super) const BLOCKS: &[Case] = &[
         set4(head, 20, 1);
         head[40 + 7] = 4;
     }, "array wide", Corrupt, &["words of 5 bytes"]),
+    case("A block's stored bytes are at most its bytes and 65536 more", "b chunk 1 block 0", |frame| {
+        // Empty blocks before the one with the items, as many as there may be, and one more.
+        frame.splice(6..6, [0; 3 * 21_845]);
+    }, "array b", Corrupt, &["65568 stored bytes for a block of 24", "block 0"]),
     case("A block's stored bytes are at most its bytes and 65536 more", "b chunk 0 block 0",
         |bytes| bytes.resize(24 + 65537, 0), "array b", Corrupt, &["65561 stored bytes", "block 0"]),
 ];
