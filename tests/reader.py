@@ -290,6 +290,16 @@ def unzstd(data, length):
     return out
 
 
+def unruns(pairs, length):
+    """Stream kind 3: runs that must give exactly so many bytes."""
+    need(len(pairs) % 2 == 0, "stream of runs of an odd length")
+    pairs = np.frombuffer(pairs, np.uint8).reshape(-1, 2)
+    lengths = pairs[:, 1].astype(np.int64) + 1
+    need(lengths.sum() == length, f"runs of {lengths.sum()} bytes, "
+         f"{length} are due")
+    return np.repeat(pairs[:, 0], lengths).tobytes()
+
+
 def unplanes(stored, word, count):
     """Coding 3: the bytes of `count` words, as an array of (count, word)."""
     out = np.empty((count, word), np.uint8)
@@ -308,7 +318,7 @@ def unplanes(stored, word, count):
         elif kind == 2:
             stream = unzstd(stream, count)
         else:
-            raise Unsupported("stream kind 3")
+            stream = unruns(stream, count)
         out[:, plane] = np.frombuffer(stream, np.uint8)
     need(at == len(stored), "bytes after the last stream")
     return out

@@ -5,6 +5,7 @@ use super::cost::Work;
 use super::decode::Decoder;
 use super::kernel::{self, Isa, Plane, Rows};
 use super::planes::{Stream, streams};
+use super::runs;
 use super::{Coding, Filter, Profile, choose, with_decoder, with_encoder};
 
 /// The three profiles and their names.
@@ -179,11 +180,16 @@ impl Block {
                 Block::of_frame(frame, n).decode(&mut plane);
                 plane
             }
+            Stream::Runs(pairs) => {
+                let mut plane = vec![0; n];
+                runs::decode(pairs, &mut plane).expect("the runs that were encoded");
+                plane
+            }
         };
         self.streams().map(plane).collect()
     }
 
-    /// The same filtered block with each zstd stream replaced by a raw one.
+    /// The same filtered block with each zstd stream and each stream of runs replaced by a raw one.
     pub fn without_zstd(&self) -> Self {
         let planes = self.planes();
         let (mut directory, mut bytes) = (Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ use zstd::zstd_safe::{self, DCtx};
 use super::block::{OpenBlock, Source};
 use super::kernel::{Isa, Plane};
 use super::planes::{Planes, Stream, streams};
+use super::runs;
 use super::{Coding, Filter, MAX_BLOCK};
 use crate::error::Damage;
 
@@ -103,7 +104,7 @@ impl Decoder {
     }
 }
 
-/// The planes of a block of `n` words: decodes the zstd streams into `scratch`.
+/// The planes of a block of `n` words: decodes the zstd streams and the runs into `scratch`.
 fn open_planes<'a>(
     zstd: &mut DCtx<'static>,
     stored: &'a [u8],
@@ -121,6 +122,12 @@ fn open_planes<'a>(
                 let (plane, after) = rest.split_at_mut(n);
                 rest = after;
                 inflate(zstd, frame, plane)?;
+                Plane::Bytes(plane)
+            }
+            Stream::Runs(pairs) => {
+                let (plane, after) = rest.split_at_mut(n);
+                rest = after;
+                runs::decode(pairs, plane)?;
                 Plane::Bytes(plane)
             }
         });

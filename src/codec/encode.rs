@@ -8,6 +8,7 @@ use super::cost::{self, Profile, Work};
 use super::decode::room;
 use super::kernel::{self, Isa};
 use super::planes::{ENTRY, Stream};
+use super::runs;
 use super::{Coding, Filter, MAX_BLOCK};
 
 /// Encodes blocks: a zstd context and scratch memory, reused from block to block. One per thread.
@@ -18,6 +19,7 @@ pub(crate) struct Encoder {
     differences: Vec<u8>,
     planes: Vec<u8>,
     frame: Vec<u8>,
+    pairs: Vec<u8>,
     isa: Isa,
 }
 
@@ -42,6 +44,7 @@ impl Encoder {
             differences: Vec::new(),
             planes: Vec::new(),
             frame: Vec::new(),
+            pairs: Vec::new(),
             isa: Isa::detect(),
         }
     }
@@ -127,7 +130,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Option<f64> {
         self.set_level(level);
-        let Encoder { zstd, differences, planes, frame, isa, .. } = self;
+        let Encoder { zstd, differences, planes, frame, pairs, isa, .. } = self;
         let word = usize::from(filter.word);
         let n = items.len() / word;
         let words = match filter.coding {
@@ -147,7 +150,7 @@ impl Encoder {
         for (k, plane) in planes.chunks_exact(n).enumerate() {
             let (stream, time) = match plane.iter().all(|byte| *byte == plane[0]) {
                 true => (Stream::Constant(plane[0]), 0.0),
-                false => squeeze(zstd, frame, profile, plane),
+                false => or_runs(squeeze(zstd, frame, profile, plane), profile, plane, pairs),
             };
             out[start + k * ENTRY..][..ENTRY].copy_from_slice(&stream.entry());
             append(stream, out);
@@ -203,8 +206,28 @@ fn squeeze<'a>(
     (Stream::Raw(bytes), raw)
 }
 
+/// `other`, a stream of this plane and the time to decode it, or the plane's runs, put in `pairs`, if they come to the reader
+/// sooner.
+fn or_runs<'a>(
+    other: (Stream<'a>, f64),
+    profile: Profile,
+    plane: &[u8],
+    pairs: &'a mut Vec<u8>,
+) -> (Stream<'a>, f64) {
+    let (Stream::Raw(bytes) | Stream::Zstd(bytes)) = other.0 else { return other };
+    let cost = |stored: usize, time: f64| profile.byte_time() * stored as f64 + time;
+    let most = cost(bytes.len(), other.1);
+    let at_least = runs::changes(plane) + 1;
+    if cost(2 * at_least, cost::RUN * at_least as f64) >= most {
+        return other;
+    }
+    runs::encode(plane, pairs);
+    let time = cost::RUN * (pairs.len() / 2) as f64 + cost::RUN_BYTE * plane.len() as f64;
+    if cost(pairs.len(), time) < most { (Stream::Runs(pairs), time) } else { other }
+}
+
 fn append(stream: Stream<'_>, out: &mut Vec<u8>) {
-    if let Stream::Raw(bytes) | Stream::Zstd(bytes) = stream {
+    if let Stream::Raw(bytes) | Stream::Zstd(bytes) | Stream::Runs(bytes) = stream {
         out.extend_from_slice(bytes);
     }
 }

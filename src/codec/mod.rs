@@ -23,6 +23,7 @@ mod block;
 mod decode;
 mod kernel;
 mod planes;
+mod runs;
 
 #[cfg(feature = "write")]
 mod choose;

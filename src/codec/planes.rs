@@ -1,7 +1,7 @@
 //! The directory of a planes block: one 32-bit entry per byte of the word, then the streams.
 //!
 //! ```text
-//! bits 30..32  what the stream is: 0 constant, 1 raw, 2 zstd; 3 is damage
+//! bits 30..32  what the stream is: 0 constant, 1 raw, 2 zstd, 3 runs
 //! bits  0..30  stored length of the stream; for a constant the byte value
 //! ```
 
@@ -25,6 +25,8 @@ pub(super) enum Stream<'a> {
     Raw(&'a [u8]),
     /// A zstd frame.
     Zstd(&'a [u8]),
+    /// Pairs of a value and the length of its run.
+    Runs(&'a [u8]),
 }
 
 impl Stream<'_> {
@@ -35,6 +37,7 @@ impl Stream<'_> {
             Stream::Constant(value) => (0, usize::from(value)),
             Stream::Raw(bytes) => (1, bytes.len()),
             Stream::Zstd(frame) => (2, frame.len()),
+            Stream::Runs(pairs) => (3, pairs.len()),
         };
         // A block has at most 2^24 bytes and a stream is never stored larger than its plane.
         debug_assert!(low < 1 << 30);
@@ -69,7 +72,7 @@ pub(super) fn streams(
             ),
             1 => Stream::Raw(take(low)?),
             2 => Stream::Zstd(take(low)?),
-            _ => return Err(Damage::new("a byte plane is of an unknown kind")),
+            _ => Stream::Runs(take(low)?),
         };
         if let Stream::Raw(bytes) = stream
             && bytes.len() != n

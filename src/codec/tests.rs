@@ -186,7 +186,7 @@ fn lengths_that_lie() {
     assert!(check(two(raw(3), raw(3), &[1; 7])).contains("follow the last"));
     assert!(check(two(raw(2), raw(4), &[1; 6])).contains("2 bytes instead of 3"));
     assert!(check(two(raw(3), [0, 1, 0, 0], &[1; 3])).contains("stray bits"));
-    assert!(check(two(raw(3), [3, 0, 0, 0xc0], &[1; 6])).contains("unknown kind"));
+    assert!(check(two(raw(3), [3, 0, 0, 0xc0], &[1; 6])).contains("runs does not have 3 bytes"));
     assert!(check(two(raw(3), [3, 0, 0, 0x80], &[1; 6])).contains("not one zstd frame"));
     assert!(check(vec![0; 7]).contains("no room for its directory"));
     assert!(damage(&[1; 5], Coding::Raw, Filter::RAW, 2, 3).contains("instead of 6"));

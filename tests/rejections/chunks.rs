@@ -109,9 +109,9 @@ fn coding(head: &mut [u8], block: usize, id: u8) {
 
 #[rustfmt::skip]
 pub(super) const BLOCKS: &[Case] = &[
-    case("| pointer kind, coding, stream kind | rejects what is behind it |", "b chunk 0", |head| coding(head, 0, 5), "array b",
+    case("| pointer kind, coding | rejects what is behind it |", "b chunk 0", |head| coding(head, 0, 5), "array b",
         Corrupt, &["coding 5", "chunk [0, 0]", "block 0"]),
-    case("| pointer kind, coding, stream kind | rejects what is behind it |", "b chunk 0", |head| coding(head, 3, 255),
+    case("| pointer kind, coding | rejects what is behind it |", "b chunk 0", |head| coding(head, 3, 255),
         "array b", Corrupt, &["coding 255", "block 3"]),
     case("0 | raw | the block's bytes, items in C order, exactly", "b chunk 0 block 0", |bytes| bytes.push(0), "array b", Corrupt,
         &["25 stored bytes", "block 0"]),
@@ -139,8 +139,6 @@ pub(super) const BLOCKS: &[Case] = &[
     }, "array b", Corrupt, &["zstd"]),
     case("3 | planes | a directory of `word` u32, then the streams", "b chunk 2 block 0", |bytes| bytes.truncate(15), "array b",
         Corrupt, &["directory", "chunk [1, 0]", "block 0"]),
-    case("| 3 | rejected |", "b chunk 2 block 0", |bytes| bytes[3] |= 0xC0, "array b", Corrupt,
-        &["kind", "chunk [1, 0]", "block 0"]),
     case("the low 8 bits of the entry are the byte, bits 8 to 29 are zero, nothing is stored", "b chunk 2 block 0",
         |bytes| bytes[5] = 1, "array b", Corrupt, &["constant", "block 0"]),
     case("the low 8 bits of the entry are the byte, bits 8 to 29 are zero, nothing is stored", "b chunk 2 block 0",
@@ -152,6 +150,10 @@ pub(super) const BLOCKS: &[Case] = &[
         bytes[0] = frame.len() as u8;
         bytes.splice(16..bytes.len() - 6, frame);
     }, "array b", Corrupt, &["5 bytes instead of 6", "block 0"]),
+    case("| 3 | runs: pairs of bytes (value, length less 1), which give n bytes together |", "b chunk 2 block 0", |bytes| {
+        bytes[0..4].copy_from_slice(&(3u32 << 30 | 2).to_le_bytes());
+        bytes.splice(16..bytes.len() - 6, [7, 4]);
+    }, "array b", Corrupt, &["runs does not have 6 bytes", "block 0"]),
     case("The lengths of the streams add up to what is stored after the directory.", "b chunk 2 block 0", |bytes| bytes.push(0),
         "array b", Corrupt, &["1 bytes follow", "block 0"]),
     case("The lengths of the streams add up to what is stored after the directory.", "b chunk 2 block 0",
