@@ -243,7 +243,7 @@ fn frame(forge: &mut Forge<'_>, row: u64, column: u64, valid: [u64; 2]) -> Point
     let items = block_items(&valid, &[3, 2], &|at| item(row + at[0], column + at[1]).to_le_bytes().to_vec());
     let coding = |n: usize, items: Vec<u8>| match n % 3 {
         0 => (0, items),
-        1 => (3, planes(&items, 4, &[1, 2])),
+        1 => (3, planes(&items, 4, &[1, 2, 3])),
         _ => (2, zstd_stored(&items)),
     };
     let blocks: Vec<_> = items.into_iter().enumerate().map(|(n, items)| coding(n, items)).collect();
