@@ -174,3 +174,20 @@ fn writers_take_records_that_ask_for_what_cannot_be() {
         assert_eq!(read, items, "{codec:?}");
     }
 }
+
+/// A root of the last generation can be read, and none can follow it.
+#[test]
+fn no_commit_follows_the_last_generation() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("last.brick");
+    let mut forge = Forge::new();
+    forge.generation = 1 << 61;
+    let (file, _) = sample_with(forge);
+    std::fs::write(&path, &file).unwrap();
+    let store = brickmap::OpenOptions::new().write(true).open(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.create_group("new").unwrap();
+    let outcome = writer.commit();
+    assert!(matches!(outcome, Err(brickmap::Error::TooLarge { .. })), "{:?}", outcome.err());
+    assert!(std::fs::read(&path).unwrap()[..16384] == file[..16384]);
+}

@@ -521,7 +521,7 @@ fn zstd_block(kind: u32, len: usize) -> [u8; 3] {
 }
 
 /// The stored bytes of a planes block: one stream for each byte of the word. `kinds` says how each is stored: 1 raw, 2
-/// zstd; a plane of one value is stored as constant with 0.
+/// zstd, 3 runs; a plane of one value is stored as constant with 0.
 pub fn planes(items: &[u8], word: usize, kinds: &[u32]) -> Vec<u8> {
     let (mut directory, mut streams) = (Vec::new(), Vec::new());
     for k in 0..word {
@@ -532,10 +532,19 @@ pub fn planes(items: &[u8], word: usize, kinds: &[u32]) -> Vec<u8> {
                 streams.extend_from_slice(&plane);
                 (1, plane.len() as u32)
             }
-            _ => {
+            2 => {
                 let frame = zstd_stored(&plane);
                 streams.extend_from_slice(&frame);
                 (2, frame.len() as u32)
+            }
+            _ => {
+                let runs: Vec<u8> = plane
+                    .chunk_by(|a, b| a == b)
+                    .flat_map(|run| run.chunks(256))
+                    .flat_map(|run| [run[0], (run.len() - 1) as u8])
+                    .collect();
+                streams.extend_from_slice(&runs);
+                (3, runs.len() as u32)
             }
         };
         directory.extend_from_slice(&(kind << 30 | low).to_le_bytes());

@@ -89,7 +89,7 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
                 ((4, 4, 1), items.into_iter().map(delta).collect())
             }
             _ => {
-                let delta = |items: Vec<u8>| (4, planes(&differences(&items, 2, 3), 2, &[2, 1]));
+                let delta = |items: Vec<u8>| (4, planes(&differences(&items, 2, 3), 2, &[3, 1]));
                 ((4, 2, 3), items.into_iter().map(delta).collect())
             }
         };

@@ -192,6 +192,11 @@ pub(super) const RECORDS: &[Case] = &[
         "array b", Corrupt, &["array of shape"]),
     case("bytes of an array, of a chunk | 2^63 - 1", "record b", |record| { set8(record, 88, 1 << 40); set8(record, 96, 1 << 40) },
         "array b", Corrupt, &["chunk of shape"]),
+    case("bytes of an array, of a chunk | 2^63 - 1", "record group/raw", |record| {
+        for at in [88, 96, 104, 112] {
+            set8(record, at, 1 << 40);
+        }
+    }, "array group/raw", Corrupt, &["chunk of shape"]),
     case("bytes of a block; itemsize | 2^24", "record b", |record| {
         for at in [72, 80, 88, 96, 104, 112] {
             set8(record, at, 1 << 12);

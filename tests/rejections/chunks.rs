@@ -101,6 +101,7 @@ fn chunk_frames_that_break_a_rule_are_rejected() {
 // Section 12.2. Chunk 1 of `b` is zstd, 2 planes, 3 delta; the first block of each has 24 bytes of items.
 
 const EXACT: &str = "decode to exactly the length that is due";
+const RUNS: &str = "| 3 | runs: pairs of bytes (value, length less 1), which give n bytes together |";
 const ONE_FRAME: &str = "It must be one frame, not a skippable one, with nothing behind it";
 
 fn coding(head: &mut [u8], block: usize, id: u8) {
@@ -150,10 +151,22 @@ pub(super) const BLOCKS: &[Case] = &[
         bytes[0] = frame.len() as u8;
         bytes.splice(16..bytes.len() - 6, frame);
     }, "array b", Corrupt, &["5 bytes instead of 6", "block 0"]),
-    case("| 3 | runs: pairs of bytes (value, length less 1), which give n bytes together |", "b chunk 2 block 0", |bytes| {
+    case(RUNS, "b chunk 2 block 0", |bytes| {
         bytes[0..4].copy_from_slice(&(3u32 << 30 | 2).to_le_bytes());
         bytes.splice(16..bytes.len() - 6, [7, 4]);
     }, "array b", Corrupt, &["runs does not have 6 bytes", "block 0"]),
+    case(RUNS, "b chunk 4 block 0", |bytes| bytes[9] += 1, "array b", Corrupt, &["runs does not have 12 bytes", "block 0"]),
+    case(RUNS, "b chunk 4 block 0", |bytes| bytes[9] = 255, "array b", Corrupt, &["runs does not have 12 bytes", "block 0"]),
+    case(RUNS, "b chunk 4 block 0", |bytes| {
+        let len = bytes[0];
+        bytes[0] += 1;
+        bytes.insert(8 + usize::from(len), 0);
+    }, "array b", Corrupt, &["runs does not have 12 bytes", "block 0"]),
+    case(RUNS, "b chunk 4 block 0", |bytes| {
+        let len = usize::from(bytes[0]);
+        bytes[0] = 0;
+        bytes.drain(8..8 + len);
+    }, "array b", Corrupt, &["runs does not have 12 bytes", "block 0"]),
     case("The lengths of the streams add up to what is stored after the directory.", "b chunk 2 block 0", |bytes| bytes.push(0),
         "array b", Corrupt, &["1 bytes follow", "block 0"]),
     case("The lengths of the streams add up to what is stored after the directory.", "b chunk 2 block 0",
@@ -171,6 +184,10 @@ pub(super) const BLOCKS: &[Case] = &[
         set4(head, 20, 1);
         head[40 + 7] = 4;
     }, "array wide", Corrupt, &["words of 5 bytes"]),
+    case("A block's stored bytes are at most its bytes and 65536 more", "b chunk 1 block 0", |frame| {
+        // Empty blocks before the one with the items, as many as there may be, and one more.
+        frame.splice(6..6, [0; 3 * 21_845]);
+    }, "array b", Corrupt, &["65568 stored bytes for a block of 24", "block 0"]),
     case("A block's stored bytes are at most its bytes and 65536 more", "b chunk 0 block 0",
         |bytes| bytes.resize(24 + 65537, 0), "array b", Corrupt, &["65561 stored bytes", "block 0"]),
 ];
