@@ -9,7 +9,7 @@ the text states as a fact of the format is checked, not only what it calls a
     reader.py FILE            one JSON line for each group and array
     reader.py --account FILE  also: every byte has exactly one owner
 
-It needs NumPy, zstandard and xxhash.
+It needs NumPy and zstandard; xxh3.py beside it has the checksum.
 """
 
 import argparse
@@ -25,8 +25,9 @@ import sys
 import uuid
 
 import numpy as np
-import xxhash
 import zstandard
+
+from xxh3 import xxh3_64
 
 PAGE, RECORD, FIRST_EXTENT = 4096, 2048, 16384
 SUPERBLOCK_MAGIC = b"\x89BRK\r\n\x1a\n"
@@ -68,11 +69,6 @@ def unpack(layout, buffer, at):
         raise Damage(f"{len(buffer)} bytes end before those due at {at}")
 
 
-def hashed(data):
-    """The checksum of §1."""
-    return xxhash.xxh3_64_intdigest(data)
-
-
 def size(lengths, itemsize, what):
     """The bytes of a box, which must not overflow even without its zeros."""
     total = math.prod(max(n, 1) for n in lengths) * itemsize
@@ -100,7 +96,7 @@ def valid_copies(data, at, magic):
     """The valid copies of the record of a twin page (§3)."""
     copies = (data[at:at + RECORD], data[at + RECORD:at + PAGE])
     return [copy for copy in copies if copy[:8] == magic
-            and unpack("Q", copy, 2040)[0] == hashed(copy[:2040])]
+            and unpack("Q", copy, 2040)[0] == xxh3_64(copy[:2040])]
 
 
 def check_superblock(data):
@@ -180,7 +176,7 @@ class File:
              and (kind == CHUNK or pointer.checked == length),
              f"{where}: {pointer.checked} of {length} bytes checked")
         frame = self.extent(offset, length, tag.decode())
-        need(hashed(frame[:pointer.checked]) == pointer.checksum,
+        need(xxh3_64(frame[:pointer.checked]) == pointer.checksum,
              f"{where}: checksum")
         need(unpack("4sIQ", frame, 0) == (tag, pointer.checked, length),
              f"{where}: header differs from the pointer")
@@ -523,7 +519,7 @@ class Array:
 
             def load(stored=frame[begin:end], coding=coding,
                      checksum=checksum, count=math.prod(shape)):
-                need(hashed(stored) == checksum, f"{where}: block checksum")
+                need(xxh3_64(stored) == checksum, f"{where}: block checksum")
                 return np.frombuffer(decode(
                     stored, coding, word, stride, count, self.item.itemsize),
                     self.item)
@@ -546,7 +542,7 @@ class Array:
 
         def load():
             for at, checksum in zip(range(0, length, RAW_SUM_BYTES), sums):
-                need(hashed(payload[at:at + RAW_SUM_BYTES]) == checksum,
+                need(xxh3_64(payload[at:at + RAW_SUM_BYTES]) == checksum,
                      f"payload at {offset}: checksum of the bytes at {at}")
             return np.frombuffer(payload, self.item)
         return Block(corner, valid, pointer.birth, load)
