@@ -198,8 +198,10 @@ fn a_destination_that_is_taken_has_room_for_every_item() {
         let inside = places.iter().all(|at| (0..len as isize).contains(at));
         places.sort_unstable();
         let apart = places.windows(2).all(|pair| pair[0] != pair[1]);
-        let taken = StridedMut::new(&mut vec![0u16; len], offset, &shape, &strides).is_ok();
+        let taken = StridedMut::new(&mut vec![0u8; len], offset, &shape, &strides).is_ok();
         assert!(!taken || inside && apart, "taken: {offset} {shape:?} {strides:?} in {len}");
+        let wide = StridedMut::new(&mut vec![[0f64; 2]; len], offset, &shape, &strides).is_ok();
+        assert_eq!(taken, wide, "whatever the items: {offset} {shape:?} {strides:?} in {len}");
     });
 }
 

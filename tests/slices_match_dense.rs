@@ -2,11 +2,15 @@
 
 mod common;
 
-use brickmap::{Array, Axis, Backend, Dtype, Element, Error, OpenOptions, Selection, Store, StridedMut};
+use brickmap::{
+    Array, Axis, Backend, Codec, Dtype, Element, Error, OpenOptions, Selection, Store, StridedMut,
+};
 use common::dense::{Dense, Picked, pick};
-use common::draw::{self, Case, Written};
+use common::draw::{self, Case, Drawn, Values, Written};
 use common::{Aligned, Random, cases, check, typed};
 use proptest::collection::vec;
+use proptest::prelude::any;
+use proptest::sample::select;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
@@ -208,4 +212,31 @@ fn every_way_of_reading_a_selection_matches_dense_indexing() {
 #[test]
 fn large_arrays_match_dense_indexing() {
     check("large_slices_match_dense", cases(16), draw::large_case(), |case| round_trip(&[case]));
+}
+
+/// Raw chunks are checked and copied some spans at a time; a row that is longer than that is taken in parts, and of
+/// items that lie far apart each is taken alone.
+#[test]
+fn raw_chunks_with_long_rows_match_dense_indexing() {
+    let shapes: [&[u64]; 5] =
+        [&[500_000], &[2, 300_000], &[1, 2, 3, 60_000], &[3, 1, 40, 3000], &[1, 400_000, 1]];
+    let drawn = (
+        select(shapes.to_vec()),
+        select(vec![Dtype::F64, Dtype::U16]),
+        vec(draw::selection(), 3),
+        any::<u64>(),
+    );
+    check("long_raw_rows", cases(8), drawn, |(shape, dtype, selections, seed)| {
+        let array = Drawn {
+            dtype,
+            shape: shape.to_vec(),
+            chunks: Some(shape.to_vec()),
+            blocks: None,
+            codec: Codec::Raw,
+            fill: None,
+        };
+        let mut selections: Vec<_> = selections.iter().map(|selection| selection.axes(shape)).collect();
+        selections.push(Vec::new());
+        round_trip(&[Case { array, written: Written::Whole, values: Values::Random, seed, selections }]);
+    });
 }

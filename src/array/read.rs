@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Reads that touch fewer decoded bytes than this stay on the calling thread: waking a pool costs about as much
 /// as decoding them (benches/README.md, "Threads").
-const PARALLEL_FROM: u64 = 512 << 10;
+const PARALLEL_FROM: u64 = 1 << 20;
 
 /// Regions that are planned before their blocks are decoded, so that the plan of a large read stays small.
 const REGIONS_AT_ONCE: usize = 4096;

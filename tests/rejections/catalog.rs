@@ -135,7 +135,7 @@ pub(super) const RECORDS: &[Case] = &[
         &["33 dimensions"]),
     case("number b of key bits, at most 64", "record b", |record| {
         record[3] = 65;
-        record.splice(120..123, [1; 65]);
+        record.splice(123..123, [1; 62]);
     }, "array b", Corrupt, &["key bits"]),
     case("The record ends with the fill value.", "record b", |record| record.push(0), "array b", Corrupt,
         &["array record", "1 bytes too many"]),
@@ -164,17 +164,17 @@ pub(super) const RECORDS: &[Case] = &[
         Corrupt, &["'one'"]),
     case("With b = 0 that pointer is the entry of the only chunk.", "record one", |record| record[68] = RAW_TABLE, "array one",
         Corrupt, &["'one'"]),
-    case(PARTS, "record runs offsets", |record| record[96] = 3, "ragged runs", Corrupt, &["offsets"]),
+    case(PARTS, "record runs offsets", |record| record[96] = 3, "ragged runs", Corrupt, &["what they must be"]),
     case(PARTS, "record runs offsets", |record| { set8(record, 72, 5); set8(record, 80, 5); set8(record, 88, 5) },
-        "ragged runs", Corrupt, &["offsets"]),
+        "ragged runs", Corrupt, &["what they must be"]),
     case(PARTS, "record runs offsets", |record| record[0] = 1, "ragged runs", Corrupt, &["another kind"]),
     case("array record of the values: one dimension; for strings dtype u8", "record strings values", |record| record[96] = 2,
-        "ragged strings", Corrupt, &["values"]),
+        "ragged strings", Corrupt, &["what they must be"]),
     case("array record of the values: one dimension; for strings dtype u8", "record strings values", |record| {
         // The same without dimensions.
         record[1] = 0;
         record.drain(72..96);
-    }, "ragged strings", Corrupt, &["values"]),
+    }, "ragged strings", Corrupt, &["what they must be"]),
     case("length of the next part", "record runs", |record| record.push(7), "ragged runs", Corrupt, &["ragged"]),
     case("length of the next part", "record runs", |record| set4(record, 16, u32::MAX), "ragged runs", Corrupt, &["ragged"]),
     case(OFFSETS, "runs offsets block 0", |items| set8(items, 8, 4), "ragged runs", Corrupt, &["offsets", "'runs'"]),

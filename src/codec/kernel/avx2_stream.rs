@@ -44,7 +44,7 @@ pub(super) unsafe fn interleave_by<const W: usize>(
         // head is taken, and one before the end. The body starts at a multiple of 64 bytes, so its vectors are aligned, and all stores stay below the run's end.
         unsafe {
             for done in (0..body).step_by(STEP) {
-                store_words(&zip(first + done), 0, STEP.min(body - done), dst.add(done * W));
+                store_part(zip(first + done), 0, W * STEP.min(body - done), dst.add(done * W));
             }
             let mut done = body;
             while done + STEP <= rows.len {
@@ -53,8 +53,8 @@ pub(super) unsafe fn interleave_by<const W: usize>(
                 }
                 done += STEP;
             }
-            let left = rows.len - done;
-            store_words(&zip(first + rows.len - STEP), STEP - left, left, dst.add(done * W));
+            let last = rows.len - STEP;
+            store_part(zip(first + last), W * (done - last), W * STEP, dst.add(last * W));
         }
     }
     // The streaming stores become visible before anything that this thread says about them.
@@ -70,23 +70,32 @@ fn expect_ends(run: *mut u8, len: usize) {
     }
 }
 
-/// Writes `len` of the words in `vectors`, from number `skip` on, to `dst`.
+/// Writes the bytes `from` to `to` of the words in `vectors` to where they belong if the first word belongs to `dst`.
+///
+/// Whole vectors are stored one by one: of a loop over bytes the compiler makes a call, which takes longer than all else
+/// that is done for a short run.
 ///
 /// # Safety
 ///
-/// The vectors must have these words, and `dst` must be valid for writes of them.
-#[inline(always)]
-unsafe fn store_words<const W: usize>(vectors: &[__m128i; W], skip: usize, len: usize, dst: *mut u8) {
-    debug_assert!(skip + len <= STEP);
-    let (mut src, mut dst, mut left) = (vectors.as_ptr().cast::<u8>().wrapping_add(skip * W), dst, len * W);
-    // SAFETY: what is read are bytes of the vectors, what is written the bytes of the words.
-    unsafe {
-        while left >= 16 {
-            dst.cast::<[u8; 16]>().write_unaligned(src.cast::<[u8; 16]>().read_unaligned());
-            (src, dst, left) = (src.add(16), dst.add(16), left - 16);
+/// `from..to` must be within the vectors, and `dst + from` valid for writes up to `dst + to`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store_part<const W: usize>(vectors: [__m128i; W], from: usize, to: usize, dst: *mut u8) {
+    debug_assert!(from <= to && to <= 16 * W);
+    for (n, vector) in vectors.into_iter().enumerate() {
+        let (start, end) = (from.max(16 * n), to.min(16 * n + 16));
+        if start >= end {
+            continue;
         }
-        for n in 0..left {
-            *dst.add(n) = *src.add(n);
+        let place = dst.wrapping_add(start);
+        // SAFETY: the bytes are between `from` and `to`, and of the vector.
+        unsafe {
+            if end - start == 16 {
+                _mm_storeu_si128(place.cast(), vector);
+            } else {
+                let bytes = std::ptr::from_ref(&vector).cast::<u8>();
+                place.copy_from_nonoverlapping(bytes.add(start - 16 * n), end - start);
+            }
         }
     }
 }
