@@ -22,7 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:>8}{:>12}{:>14}{:>14}{:>10}", "blocks", "KiB", "1 thread us", "2 threads us", "ratio");
     let open = |threads| OpenOptions::new().cache_bytes(0).threads(threads).open(&path)?.array("volume");
     let (one, two) = (open(1)?, open(2)?);
-    for (z, y, x) in [(1, 1, 1), (1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 4, 4), (1, 8, 4), (2, 8, 4), (2, 8, 8), (4, 8, 8)] {
+    for (z, y, x) in
+        [(1, 1, 1), (1, 1, 2), (1, 1, 4), (1, 2, 4), (1, 4, 4), (1, 8, 4), (2, 8, 4), (2, 8, 8), (4, 8, 8)]
+    {
         let selection = Selection::from((0..32 * z, 0..32 * y, 0..64 * x));
         let time = |array: &brickmap::Array| -> brickmap::Result<f64> {
             let (mut times, start) = (Vec::new(), Instant::now());

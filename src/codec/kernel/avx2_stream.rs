@@ -12,7 +12,7 @@ const LINE: usize = 64;
 /// Words that are put together at once.
 const STEP: usize = 16;
 /// Runs between asking for the ends of one and writing them.
-const AHEAD: isize = 8;
+const AHEAD: usize = 8;
 
 /// Writes the runs of `rows`. `zip(first)` gives the [`STEP`] words from `first` on; `plain(run, dst)` writes one run
 /// with ordinary stores, for those that have no line of their own.
@@ -30,9 +30,14 @@ pub(super) unsafe fn interleave_by<const W: usize>(
     plain: impl Fn(Rows, *mut u8),
 ) {
     let len = rows.len * W;
+    for r in 0..AHEAD.min(rows.rows) {
+        expect_ends(dst.wrapping_offset(r as isize * dst_stride), len);
+    }
     for r in 0..rows.rows {
         let dst = dst.wrapping_offset(r as isize * dst_stride);
-        expect_ends(dst.wrapping_offset(AHEAD * dst_stride), len);
+        if r + AHEAD < rows.rows {
+            expect_ends(dst.wrapping_offset(AHEAD as isize * dst_stride), len);
+        }
         let first = rows.first + r * rows.step;
         let head = dst.addr().wrapping_neg() % LINE;
         if rows.len < 2 * STEP || len < head + LINE || !head.is_multiple_of(W) {
