@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 /// Decoded bytes of the chunks that are encoded at once: the bound on the memory of a write, beside one chunk.
 const BATCH_BYTES: u64 = 64 << 20;
 /// Blocks of a chunk on which the codings are tried.
-const SAMPLES: u64 = 3;
+const SAMPLES: u64 = 6;
 
 /// Options of one write.
 #[derive(Clone, Copy, Default)]
@@ -587,7 +587,7 @@ fn choose_filter(
     let taken = count.min(SAMPLES);
     for n in 0..taken {
         let mut bytes = Vec::new();
-        // Spread over the chunk, the one in the middle first: with three, at a half, a sixth and five sixths.
+        // Spread over the chunk, the one in the middle first.
         let n = (n + taken / 2) % taken;
         block((2 * n + 1) * count / (2 * taken), &mut bytes)?;
         samples.push(bytes);

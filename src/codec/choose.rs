@@ -21,7 +21,7 @@ pub(crate) fn choose(
     level: i32,
 ) -> Filter {
     /// A candidate that costs more than this many times the least on the first sample is not tried on the others.
-    const NEAR: f64 = 1.2;
+    const NEAR: f64 = 1.6;
     let mut stored = Vec::new();
     let mut cost = |filter: Filter, sample: &[u8]| {
         stored.clear();

@@ -136,8 +136,10 @@ const SEQUENCE: f64 = 8.6;
 const CLOSE: f64 = 0.3;
 const BYTE: f64 = 0.036;
 
-/// Nanoseconds to decode a run, and a byte of a plane of runs.
+/// Nanoseconds to decode a run, more for one of several stores, whose number the processor cannot foresee, and for each
+/// byte of a plane of runs.
 pub(super) const RUN: f64 = 2.0;
+pub(super) const LONG_RUN: f64 = 3.5;
 pub(super) const RUN_BYTE: f64 = 0.03;
 
 /// Nanoseconds to read one byte of a raw stream beyond what the coding costs anyway.

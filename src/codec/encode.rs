@@ -222,7 +222,9 @@ fn or_runs<'a>(
         return other;
     }
     runs::encode(plane, pairs);
-    let time = cost::RUN * (pairs.len() / 2) as f64 + cost::RUN_BYTE * plane.len() as f64;
+    let time = cost::RUN * (pairs.len() / 2) as f64
+        + cost::LONG_RUN * runs::long(pairs) as f64
+        + cost::RUN_BYTE * plane.len() as f64;
     if cost(pairs.len(), time) < most { (Stream::Runs(pairs), time) } else { other }
 }
 

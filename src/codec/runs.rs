@@ -36,6 +36,12 @@ pub(super) fn changes(plane: &[u8]) -> usize {
     pairs.map(|(byte, next)| u32::from(byte != next)).sum::<u32>() as usize
 }
 
+/// How many of these runs take more than one store.
+#[cfg(feature = "write")]
+pub(super) fn long(pairs: &[u8]) -> usize {
+    pairs.as_chunks::<2>().0.iter().filter(|[_, more]| usize::from(*more) >= WIDE).count()
+}
+
 /// Puts the runs of `plane` in `pairs`.
 #[cfg(feature = "write")]
 pub(super) fn encode(plane: &[u8], pairs: &mut Vec<u8>) {

@@ -9,7 +9,7 @@ use crate::clock::{Destination, Laps, Timed, best_of};
 use crate::npy::{Row, spread};
 
 /// Blocks that the choice sees.
-const SAMPLES: usize = 8;
+const SAMPLES: usize = 16;
 
 /// A coding as it was measured.
 struct Measured {
