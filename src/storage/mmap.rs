@@ -27,14 +27,4 @@ impl Source for MapSource {
     fn borrow(&self, offset: u64, len: usize) -> Option<&[u8]> {
         self.0.get(saturating_usize(offset)..)?.get(..len)
     }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        match self.borrow(offset, buf.len()) {
-            Some(bytes) => {
-                buf.copy_from_slice(bytes);
-                Ok(())
-            }
-            None => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
 }

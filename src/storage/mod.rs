@@ -65,7 +65,11 @@ pub(crate) trait Source: Send + Sync {
     fn borrow(&self, offset: u64, len: usize) -> Option<&[u8]>;
 
     /// Fills `buf` from `offset`.
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let bytes = self.borrow(offset, buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
 }
 
 /// `len` bytes at `offset`: borrowed if the backend can, else read into `buf`, which only ever grows. Memory that
