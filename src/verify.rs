@@ -10,7 +10,7 @@ use crate::format::{
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
 use crate::shape::{self, Dims};
-use crate::store::{EntryKind, Frames, Snapshot, Store, index, path, tree};
+use crate::store::{EntryKind, Frames, Snapshot, Store, index, parse_attributes, path, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
@@ -216,8 +216,8 @@ impl<'a> Walk<'a> {
         if attributes {
             if !named.contains(path) {
                 self.find(place, "attributes of something that is not there".into());
-            } else if let Err(error) = serde_json::from_slice::<crate::Attributes>(value) {
-                self.find(place, format!("attributes that are not a JSON object: {error}"));
+            } else if let Err(damage) = parse_attributes(value) {
+                self.find(place, damage.0);
             }
             return Ok(());
         }

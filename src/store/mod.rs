@@ -20,6 +20,7 @@ pub(crate) use cache::{BlockCache, BlockKey, Lookup};
 pub(crate) use frames::Frames;
 pub(crate) use index::{ChunkIndex, StoredIndex};
 pub use options::OpenOptions;
+pub(crate) use snapshot::parse_attributes;
 pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
 #[cfg(feature = "write")]
 pub use writer::Writer;

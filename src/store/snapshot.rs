@@ -39,6 +39,12 @@ pub enum EntryKind {
     Unknown,
 }
 
+/// Attributes as the catalog has them.
+pub(crate) fn parse_attributes(json: &[u8]) -> Result<Attributes, Damage> {
+    serde_json::from_slice(json)
+        .map_err(|error| Damage::new(format!("attributes that are not a JSON object: {error}")))
+}
+
 impl EntryKind {
     fn of(record: &Record) -> EntryKind {
         match record {
@@ -152,9 +158,7 @@ impl Snapshot {
             }
             return Ok(Attributes::new());
         };
-        serde_json::from_slice(&json).map_err(|error| {
-            Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path))
-        })
+        parse_attributes(&json).map_err(|damage| damage.at(self.place(path)))
     }
 
     /// The record of `path`.

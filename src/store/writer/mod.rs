@@ -17,7 +17,9 @@ pub(crate) use space::Space;
 
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
-use super::{Attributes, EntryKind, Frames, Shared, Snapshot, path, read_roots, snapshot_of};
+use super::{
+    Attributes, EntryKind, Frames, Shared, Snapshot, parse_attributes, path, read_roots, snapshot_of,
+};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
     ArrayRecord, Bounds, Extent, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
@@ -226,9 +228,7 @@ impl Writer {
         let Some(json) = self.catalog.get(&self.frames, &path::attributes_key(path))? else {
             return Ok(Attributes::new());
         };
-        serde_json::from_slice(&json).map_err(|error| {
-            Damage::new(format!("attributes that are not a JSON object: {error}")).at(self.place(path))
-        })
+        parse_attributes(&json).map_err(|damage| damage.at(self.place(path)))
     }
 
     /// What a name stands for, as staged.
