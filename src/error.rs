@@ -118,6 +118,11 @@ pub enum Error {
         /// What is held, and by whom if known.
         what: String,
     },
+    /// The name under which the file was opened stands for another file now, or for none.
+    Replaced {
+        /// The name.
+        file: PathBuf,
+    },
     /// The handle cannot be used for this, because of how it was opened or what happened to it before.
     InvalidState {
         /// What is the matter and what to do.
@@ -149,6 +154,11 @@ impl fmt::Display for Error {
             Error::AlreadyExists { name } => write!(f, "'{name}' exists already"),
             Error::TooLarge { what } => write!(f, "too large: {what}"),
             Error::Locked { what } => write!(f, "locked: {what}"),
+            Error::Replaced { file } => write!(
+                f,
+                "{} is not the file that was opened any more: it was replaced or removed; open it again",
+                file.display()
+            ),
             Error::Cancelled => f.write_str("cancelled"),
         }
     }

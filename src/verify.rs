@@ -4,7 +4,7 @@ use crate::array::Ragged;
 use crate::codec::{Coding, Filter, with_decoder};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record,
+    ArrayRecord, ChunkHeader, DATA_START, Extent, Free, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record,
     TreeCell, root_offset, twin,
 };
 use crate::num::saturating_usize;
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// As [`Store::verify`]; [`Error::Cancelled`] if the callback said so.
     pub fn verify_with(&self, progress: Option<&ProgressCallback<'_>>) -> Result<Report> {
-        let snapshot = self.refresh()?;
+        let snapshot = self.follow()?;
         let end = snapshot.file_bytes();
         let mut walk = Walk {
             snapshot: &snapshot,
@@ -444,10 +444,10 @@ impl<'a> Walk<'a> {
                     }
                 }
                 tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, cell } => match free_extent(key, cell, frames, root.generation) {
-                    Ok(extent) => {
-                        self.report.free_bytes += extent.padded_len();
-                        self.use_extent(extent, "free space");
+                tree::Met::Entry { key, cell } => match Free::parse(key, cell, frames.bounds()) {
+                    Ok((offset, free)) => {
+                        self.report.free_bytes += free.len;
+                        self.use_extent(Extent { offset, len: free.len }, "free space");
                     }
                     Err(damage) => self.find(self.place(), damage.0),
                 },
@@ -506,25 +506,4 @@ fn check_block(frames: &Frames, record: &ArrayRecord, header: &ChunkHeader<'_>, 
     with_decoder(|decoder| {
         decoder.open(stored, coding, filter, itemsize, count, 0..count).map(|_| ()).map_err(here)
     })
-}
-
-/// The extent of an entry of the free-space tree.
-fn free_extent(key: &[u8], cell: &TreeCell<'_>, frames: &Frames, generation: u64) -> Result<Extent, Damage> {
-    let wrong = || Damage::new("an entry of the free-space tree that is not one");
-    let TreeCell::Inline(value) = *cell else { return Err(wrong()) };
-    let offset = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
-    let numbers: &[u8; 24] = value.try_into().map_err(|_| wrong())?;
-    let number = |at: usize| {
-        numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes))
-    };
-    let (Some(len), Some(birth), Some(freed)) = (number(0), number(8), number(16)) else {
-        return Err(wrong());
-    };
-    let extent = Extent::checked(offset, len, frames.bounds())?;
-    if len == 0 || extent.padded_len() != len || birth > freed || freed > generation {
-        return Err(Damage::new(format!(
-            "free space of {len} bytes at {offset}, born in generation {birth} and freed in {freed}, which cannot be"
-        )));
-    }
-    Ok(extent)
 }

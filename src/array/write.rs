@@ -247,15 +247,23 @@ impl<'a> Writing<'a> {
         if batch.is_empty() { Ok(()) } else { flush(&mut batch) }
     }
 
-    /// Takes the space of all raw payloads at once, so that they follow each other; their tables come behind.
+    /// Takes the space of all raw payloads as one run, so that they follow each other; their tables come behind.
     fn reserve_payloads(&mut self, selection: &ResolvedSelection) -> Result<()> {
         let record = &self.array.record;
-        let (space, payloads) = (&mut *self.space, &mut self.payloads);
+        let payloads = &mut self.payloads;
+        let mut whole: u64 = 0;
         for_each_chunk(selection, &record.chunks, &mut |chunk| {
             let items = shape::product(&record.chunk_limit(chunk)).unwrap_or(u64::MAX);
-            payloads.push_back(space.take(items.saturating_mul(record.dtype.itemsize() as u64))?);
+            let len = items.saturating_mul(record.dtype.itemsize() as u64);
+            payloads.push_back(Extent { offset: whole, len });
+            whole = round_up(len, ALIGNMENT).and_then(|len| whole.checked_add(len)).unwrap_or(u64::MAX);
             Ok(())
-        })
+        })?;
+        if !payloads.is_empty() {
+            let run = self.space.take(whole)?;
+            payloads.iter_mut().for_each(|payload| payload.offset += run.offset);
+        }
+        Ok(())
     }
 
     fn selected_bytes(&self, selection: &ResolvedSelection, chunk: &[u64]) -> u64 {

@@ -1,8 +1,11 @@
 //! A file of the operating system.
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use super::locks;
 use super::{Backend, Source, Storage};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +67,9 @@ impl Positioned {
 pub(crate) struct FileStorage {
     file: Arc<Positioned>,
     path: PathBuf,
+    /// The path from the root directory, since the process may change its own.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files are told apart by inodes"))]
+    full_path: PathBuf,
     backend: Backend,
 }
 
@@ -71,7 +77,12 @@ impl FileStorage {
     pub(crate) fn new(file: File, path: &Path, backend: Backend) -> io::Result<FileStorage> {
         let kind = file.metadata()?.file_type();
         if kind.is_file() {
-            Ok(FileStorage { file: Arc::new(Positioned::new(file)), path: path.to_path_buf(), backend })
+            Ok(FileStorage {
+                file: Arc::new(Positioned::new(file)),
+                path: path.to_path_buf(),
+                full_path: std::path::absolute(path)?,
+                backend,
+            })
         } else if kind.is_dir() {
             Err(io::Error::from(io::ErrorKind::IsADirectory))
         } else {
@@ -97,12 +108,79 @@ impl Storage for FileStorage {
     }
 
     #[cfg_attr(not(feature = "mmap"), expect(unused_variables, reason = "only a map has an end"))]
-    fn source(&self, end: u64) -> io::Result<Arc<dyn Source>> {
+    fn source(&self, end: u64, copying: bool) -> io::Result<Arc<dyn Source>> {
         match self.backend {
             #[cfg(feature = "mmap")]
-            Backend::Mmap => Ok(Arc::new(self.file.with(|file| super::mmap::MapSource::new(file, end))?)),
-            Backend::Pread => Ok(Arc::new(PreadSource(self.file.clone()))),
+            Backend::Mmap if !copying => {
+                Ok(Arc::new(self.file.with(|file| super::mmap::MapSource::new(file, end))?))
+            }
+            _ => Ok(Arc::new(PreadSource(self.file.clone()))),
         }
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn lock(&self, at: u64, alone: bool) -> io::Result<bool> {
+        self.file.with(|file| locks::lock(file, at, alone)).map_err(missing_locks)
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn unlock(&self, at: u64) -> io::Result<()> {
+        self.file.with(|file| locks::unlock(file, at))
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn conflict(&self, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
+        self.file.with(|file| locks::conflict(file, range)).map_err(missing_locks)
+    }
+
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn holders(&self, at: u64) -> Vec<u32> {
+        self.file.with(|file| locks::holders(file, at))
+    }
+
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    fn lock(&self, _at: u64, _alone: bool) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    fn unlock(&self, _at: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    fn conflict(&self, _range: Range<u64>) -> io::Result<Option<Range<u64>>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn lock_whole(&self) -> io::Result<bool> {
+        match self.file.with(fs4::FileExt::try_lock) {
+            Ok(()) => Ok(true),
+            Err(fs4::TryLockError::WouldBlock) => Ok(false),
+            Err(fs4::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    #[cfg(feature = "write")]
+    fn unlock_whole(&self) -> io::Result<()> {
+        self.file.with(fs4::FileExt::unlock)
+    }
+
+    #[cfg(unix)]
+    fn is_in_place(&self) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let ours = self.file.with(File::metadata)?;
+        match std::fs::metadata(&self.full_path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
     }
 
     #[cfg(feature = "write")]
@@ -113,6 +191,17 @@ impl Storage for FileStorage {
     #[cfg(feature = "write")]
     fn sync_data(&self) -> io::Result<()> {
         self.file.with(File::sync_data)
+    }
+}
+
+/// Gives the errors of file systems without such locks one kind.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn missing_locks(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP) => {
+            io::Error::new(io::ErrorKind::Unsupported, error)
+        }
+        _ => error,
     }
 }
 

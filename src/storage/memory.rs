@@ -3,6 +3,7 @@
 use super::{Source, Storage};
 use crate::num::saturating_usize;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +31,34 @@ impl Storage for MemoryStorage {
         MemorySource(self.0.clone()).read_at(offset, buf)
     }
 
-    fn source(&self, _end: u64) -> io::Result<Arc<dyn Source>> {
+    fn source(&self, _end: u64, _copying: bool) -> io::Result<Arc<dyn Source>> {
         Ok(Arc::new(MemorySource(self.0.clone())))
+    }
+
+    fn lock(&self, _at: u64, _alone: bool) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn unlock(&self, _at: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn conflict(&self, _range: Range<u64>) -> io::Result<Option<Range<u64>>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn lock_whole(&self) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn unlock_whole(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
     }
 
     #[cfg(feature = "write")]

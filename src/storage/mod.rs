@@ -8,6 +8,8 @@
 //! folder and nowhere else.
 
 mod file;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod locks;
 mod memory;
 #[cfg(feature = "mmap")]
 mod mmap;
@@ -18,6 +20,7 @@ pub(crate) use memory::MemoryStorage;
 pub(crate) use pages::prepare_destination;
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,8 +50,35 @@ pub(crate) trait Storage: Send + Sync {
     /// Fills `buf` from `offset`; a file that ends before is an error of kind `UnexpectedEof`.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
-    /// The first `end` bytes as a source of extents. It must not be asked for what the file does not have.
-    fn source(&self, end: u64) -> io::Result<Arc<dyn Source>>;
+    /// The first `end` bytes as a source of extents. It must not be asked for what the file does not have. A `copying`
+    /// source lends nothing: each range is read into memory, for when a writer may reuse what is being read.
+    fn source(&self, end: u64, copying: bool) -> io::Result<Arc<dyn Source>>;
+
+    /// Locks the byte `at` for this open file, alone or together with others; `false` if another open file holds it. A
+    /// byte may be far beyond the file's end. An error of kind `Unsupported` if there are no such locks.
+    fn lock(&self, at: u64, alone: bool) -> io::Result<bool>;
+
+    /// Lets the byte `at` go.
+    fn unlock(&self, at: u64) -> io::Result<()>;
+
+    /// One of the locked ranges of other open files that meet `range`. Which one is not said.
+    fn conflict(&self, range: Range<u64>) -> io::Result<Option<Range<u64>>>;
+
+    /// Processes that hold the byte `at` alone, as far as that can be known.
+    fn holders(&self, _at: u64) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Locks the file as a whole against others that do so, where single bytes cannot be locked.
+    #[cfg(feature = "write")]
+    fn lock_whole(&self) -> io::Result<bool>;
+
+    /// Lets the whole file go.
+    #[cfg(feature = "write")]
+    fn unlock_whole(&self) -> io::Result<()>;
+
+    /// Whether the name under which the file was opened still stands for it.
+    fn is_in_place(&self) -> io::Result<bool>;
 
     /// Writes all of `bytes` at `offset`.
     #[cfg(feature = "write")]

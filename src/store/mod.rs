@@ -11,6 +11,7 @@ mod frames;
 pub(crate) mod index;
 mod options;
 pub(crate) mod path;
+mod pins;
 mod snapshot;
 pub(crate) mod tree;
 #[cfg(feature = "write")]
@@ -69,8 +70,16 @@ pub(crate) struct Shared {
     superblock: Superblock,
     pub(crate) cache: BlockCache,
     pub(crate) pool: Pool,
+    pins: Arc<pins::Pins>,
     #[cfg(feature = "write")]
     writable: bool,
+    #[cfg(feature = "write")]
+    locking: bool,
+    #[cfg(feature = "write")]
+    lock_timeout: std::time::Duration,
+    /// The root pages as the last writer of this handle left them, once it has waited for the disk.
+    #[cfg(feature = "write")]
+    durable: parking_lot::Mutex<Option<[Root; 3]>>,
     /// Whether a [`Writer`] of this handle is alive.
     #[cfg(feature = "write")]
     writing: std::sync::atomic::AtomicBool,
@@ -110,12 +119,20 @@ impl Store {
         self.current.read().clone()
     }
 
-    /// Moves the handle on to the newest commit and returns it. What was opened before keeps its snapshot.
+    /// Moves the handle on to the newest commit and returns it. What was opened before keeps its snapshot. Reads the
+    /// three root pages.
     ///
     /// # Errors
     ///
-    /// As [`OpenOptions::open`].
+    /// As [`OpenOptions::open`]; [`Error::Replaced`] if the name now stands for another file or none. The handle then
+    /// stays on what it shows.
     pub fn refresh(&self) -> Result<Snapshot> {
+        check_in_place(&*self.shared.storage)?;
+        self.follow()
+    }
+
+    /// As [`Store::refresh`], whatever the name stands for now.
+    pub(crate) fn follow(&self) -> Result<Snapshot> {
         let newest = newest_snapshot(&self.shared)?;
         let mut current = self.current.write();
         if newest.generation() != current.generation() {
@@ -187,12 +204,19 @@ impl Store {
     fn open_storage(storage: Arc<dyn Storage>, options: &OpenOptions, writable: bool) -> Result<Store> {
         let superblock = read_superblock(&*storage)?;
         let shared = Shared {
+            pins: pins::Pins::new(storage.clone(), options.locking),
             storage,
             superblock,
             cache: BlockCache::new(options.cache_bytes),
             pool: Pool::new(options.threads)?,
             #[cfg(feature = "write")]
             writable,
+            #[cfg(feature = "write")]
+            locking: options.locking,
+            #[cfg(feature = "write")]
+            lock_timeout: options.lock_timeout,
+            #[cfg(feature = "write")]
+            durable: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             writing: std::sync::atomic::AtomicBool::new(false),
         };
@@ -215,14 +239,16 @@ impl Store {
             }
             other => other.map_err(failed("create"))?,
         };
-        let storage = FileStorage::new(file, path, options.backend).map_err(failed("create"))?;
-        let made = write_new_store(&storage).map_err(failed("write a new store")).and_then(|()| {
+        let storage: Arc<dyn Storage> =
+            Arc::new(FileStorage::new(file, path, options.backend).map_err(failed("create"))?);
+        let made = writer::WriterLock::take(&storage, options).and_then(|_lock| {
+            write_new_store(&*storage).map_err(failed("write a new store"))?;
             let directory =
                 path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             std::fs::File::open(directory).and_then(|it| it.sync_all()).map_err(failed("sync the directory"))
         });
         match made {
-            Ok(()) => Store::open_storage(Arc::new(storage), options, true),
+            Ok(()) => Store::open_storage(storage, options, true),
             Err(error) => {
                 // The name was free and what is there is ours and unfinished: it is taken away again if that works.
                 let _ = std::fs::remove_file(path);
@@ -234,7 +260,7 @@ impl Store {
 
 /// Writes the superblock and the three roots of an empty store.
 #[cfg(feature = "write")]
-fn write_new_store(storage: &FileStorage) -> io::Result<()> {
+fn write_new_store(storage: &dyn Storage) -> io::Result<()> {
     let mut file_id = [0; 16];
     writer::ids::fill(&mut file_id)?;
     let mut head = Superblock { file_id, optional_features: 0 }.encode().to_vec();
@@ -287,20 +313,56 @@ fn read_roots(storage: &dyn Storage) -> Result<[Root; 3]> {
     Ok([parse(0)?, parse(1)?, parse(2)?])
 }
 
-/// The snapshot of the newest root.
-fn newest_snapshot(shared: &Arc<Shared>) -> Result<Snapshot> {
-    let storage = &*shared.storage;
+/// That the name of an open file still stands for it.
+fn check_in_place(storage: &dyn Storage) -> Result<()> {
+    let file = storage.name().to_path_buf();
+    match storage.is_in_place() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error::Replaced { file }),
+        Err(source) => Err(Error::Io { action: "look up the name".into(), file, source }),
+    }
+}
+
+fn newest_root(storage: &dyn Storage) -> Result<Root> {
     let [mut newest, second, third] = read_roots(storage)?;
     for root in [second, third] {
         if root.generation > newest.generation {
             newest = root;
         }
     }
-    snapshot_of(shared, newest)
+    Ok(newest)
 }
 
-/// The snapshot of `root`, whose bytes the file must have.
-fn snapshot_of(shared: &Arc<Shared>, root: Root) -> Result<Snapshot> {
+/// How often a reader starts again because the writer was faster.
+const ATTEMPTS: usize = 1000;
+
+/// The snapshot of the newest root, pinned.
+///
+/// The writer may have published another root between reading this one and pinning it, and looked for pins too early to
+/// see ours. So the newest root is read again: only if it is the same, or lists ours as alive, is the space kept.
+fn newest_snapshot(shared: &Arc<Shared>) -> Result<Snapshot> {
+    let storage = &*shared.storage;
+    let mut root = newest_root(storage)?;
+    for _ in 0..ATTEMPTS {
+        let Some(pin) = shared.pins.pin(root.generation)? else { return snapshot_of(shared, root, None) };
+        let newest = newest_root(storage)?;
+        let this = (root.generation, root.commit_id);
+        if this == (newest.generation, newest.commit_id) || newest.alive.contains(&this) {
+            return snapshot_of(shared, root, Some(pin));
+        }
+        root = newest;
+    }
+    Err(Error::Locked {
+        what: format!(
+            "{}: commits came faster than a snapshot could be taken, {ATTEMPTS} times",
+            storage.name().display()
+        ),
+    })
+}
+
+/// The snapshot of `root`, whose bytes the file must have. Without a pin its space may be reused, so that bytes are
+/// copied before they are checked.
+fn snapshot_of(shared: &Arc<Shared>, root: Root, pin: Option<pins::Pin>) -> Result<Snapshot> {
     let storage = &*shared.storage;
     let file = storage.name();
     let failed = |action: &'static str| {
@@ -311,7 +373,7 @@ fn snapshot_of(shared: &Arc<Shared>, root: Root) -> Result<Snapshot> {
         let what = format!("the file has {len} bytes of the {} that its root says: it was cut off", root.end);
         return Err(Damage::new(what).at(Place { file: file.to_path_buf(), ..Place::default() }));
     }
-    let source = storage.source(root.end).map_err(failed("map"))?;
+    let source = storage.source(root.end, pin.is_none()).map_err(failed("map"))?;
     let frames = Frames::new(source, root.bounds(), file.into());
-    Ok(Snapshot::new(shared.clone(), root, frames))
+    Ok(Snapshot::new(shared.clone(), root, frames, pin))
 }

@@ -19,6 +19,9 @@ pub struct OpenOptions {
     pub(super) backend: Backend,
     pub(super) threads: Option<usize>,
     pub(super) cache_bytes: usize,
+    pub(super) locking: bool,
+    #[cfg(feature = "write")]
+    pub(super) lock_timeout: std::time::Duration,
     #[cfg(feature = "write")]
     pub(super) write: bool,
 }
@@ -29,6 +32,9 @@ impl Default for OpenOptions {
             backend: Backend::default(),
             threads: None,
             cache_bytes: 64 << 20,
+            locking: true,
+            #[cfg(feature = "write")]
+            lock_timeout: std::time::Duration::ZERO,
             #[cfg(feature = "write")]
             write: false,
         }
@@ -57,6 +63,22 @@ impl OpenOptions {
     /// Bytes of decoded blocks that are kept for repeated small reads; 0 turns the cache off.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
+        self
+    }
+
+    /// Whether the file is locked; it is by default. A reader locks the generation that it reads, so that a writer does
+    /// not reuse its space; a writer locks out other writers, and looks for readers. For file systems on which locking
+    /// fails: without it nothing keeps two writers apart, a writer reuses no space, and a reader copies what it reads and
+    /// has no views.
+    pub fn locking(mut self, locking: bool) -> Self {
+        self.locking = locking;
+        self
+    }
+
+    /// How long [`Store::writer`] and [`OpenOptions::create`] wait for another writer; not at all by default.
+    #[cfg(feature = "write")]
+    pub fn lock_timeout(mut self, timeout: std::time::Duration) -> Self {
+        self.lock_timeout = timeout;
         self
     }
 

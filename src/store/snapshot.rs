@@ -1,6 +1,7 @@
 //! One committed state.
 
 use super::frames::Frames;
+use super::pins::Pin;
 use super::{Shared, path, tree};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{Record, Root};
@@ -23,6 +24,7 @@ struct Inner {
     shared: Arc<Shared>,
     root: Root,
     frames: Frames,
+    pin: Option<Pin>,
 }
 
 /// What a name in a store stands for.
@@ -76,8 +78,14 @@ pub struct Entry {
 }
 
 impl Snapshot {
-    pub(super) fn new(shared: Arc<Shared>, root: Root, frames: Frames) -> Snapshot {
-        Snapshot(Arc::new(Inner { shared, root, frames }))
+    pub(super) fn new(shared: Arc<Shared>, root: Root, frames: Frames, pin: Option<Pin>) -> Snapshot {
+        Snapshot(Arc::new(Inner { shared, root, frames, pin }))
+    }
+
+    /// Whether a lock keeps writers from reusing what this snapshot reads. Where the file system has no such locks, or
+    /// they were not wanted, a read after later commits may report damage.
+    pub fn is_pinned(&self) -> bool {
+        self.0.pin.is_some()
     }
 
     /// Number of the commit that this is the state of.

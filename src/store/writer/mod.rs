@@ -9,22 +9,27 @@
 
 pub(super) mod ids;
 mod index_edit;
+mod lock;
 mod space;
 mod tree_edit;
 
 pub(crate) use index_edit::IndexEdit;
+pub(super) use lock::WriterLock;
 pub(crate) use space::Space;
 
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
 use super::{
-    Attributes, EntryKind, Frames, Shared, Snapshot, parse_attributes, path, read_roots, snapshot_of,
+    Attributes, EntryKind, Frames, Shared, Snapshot, check_in_place, parse_attributes, path, read_roots,
+    snapshot_of, tree,
 };
 use crate::error::{Damage, Error, Place, Result};
+use crate::format::twin::PAGE_LEN;
 use crate::format::{
-    ArrayRecord, Bounds, Extent, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
+    ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord,
+    RawTable, Record, Root,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,6 +55,7 @@ pub struct Writer {
     catalog: TreeEdit,
     staged: BTreeMap<String, Staged>,
     changed: bool,
+    lock: WriterLock,
     /// Why nothing more can be committed.
     poisoned: Option<String>,
 }
@@ -140,6 +146,66 @@ pub(crate) fn extents_of_entry(
     Ok(extents)
 }
 
+/// The roots, once they are surely on the disk: the writer before may have died, or failed, between writing a root and
+/// its sync, and readers see that root already. So the pages are written back as they are, and synced, unless this
+/// handle did so itself and nobody has written one since.
+fn settled_roots(shared: &Shared) -> Result<[Root; 3]> {
+    let slots = read_roots(&*shared.storage)?;
+    let mut durable = shared.durable.lock();
+    if durable.as_ref() != Some(&slots) {
+        let failed = |action: &str, source: io::Error| Error::Io {
+            action: action.to_owned(),
+            file: shared.storage.name().to_path_buf(),
+            source,
+        };
+        let mut pages = [[0; PAGE_LEN]; 3];
+        let first = crate::format::root_offset(0);
+        shared
+            .storage
+            .read_at(first, pages.as_flattened_mut())
+            .map_err(|error| failed("read the roots", error))?;
+        shared
+            .storage
+            .write_at(first, pages.as_flattened())
+            .and_then(|()| shared.storage.sync_data())
+            .map_err(|error| failed("write the roots back", error))?;
+        *durable = Some(slots.clone());
+    }
+    Ok(slots)
+}
+
+/// The generations that may still be read when `newest` is the newest root; `None` if that cannot be known.
+fn kept_generations(
+    shared: &Shared,
+    slots: &[Root; 3],
+    newest: &Root,
+    lock: &WriterLock,
+) -> Result<Option<BTreeSet<u64>>> {
+    if !lock.is_sure() {
+        return Ok(None);
+    }
+    let Some(mut kept) = shared.pins.list(newest.generation)? else { return Ok(None) };
+    kept.insert(newest.generation);
+    kept.extend(newest.alive.iter().map(|(generation, _)| *generation));
+    kept.extend(slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max());
+    Ok(Some(kept))
+}
+
+/// Reads the free-space tree of `root`. Extents that overlap, or reach where they must not, are damage.
+fn load_free_space(frames: &Frames, root: &Root, space: &mut Space) -> Result<()> {
+    let mut end = DATA_START;
+    tree::entries(frames, &root.free, b"", |key, cell| {
+        let (offset, free) =
+            Free::parse(key, cell, frames.bounds()).map_err(|damage| frames.damage(damage, None))?;
+        if offset < end {
+            return Err(frames.damage(Damage::new("free extents that overlap"), Some(offset)));
+        }
+        end = offset + free.len;
+        space.load(offset, free);
+        Ok(std::ops::ControlFlow::Continue(()))
+    })
+}
+
 impl Writer {
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Writer> {
         if !shared.writable {
@@ -158,11 +224,20 @@ impl Writer {
     }
 
     fn begin_locked(shared: &Arc<Shared>) -> Result<Writer> {
-        let slots = read_roots(&*shared.storage)?;
+        let lock = WriterLock::take_for(shared)?;
+        // Whoever held the lock before may have put another file in this one's place, or published another root.
+        check_in_place(&*shared.storage)?;
+        let slots = settled_roots(shared)?;
         let base = slots.iter().max_by_key(|root| root.generation).unwrap_or(&slots[0]).clone();
-        let frames = snapshot_of(shared, base.clone())?.frames().clone();
+        let pin = shared.pins.pin(base.generation)?;
+        let frames = snapshot_of(shared, base.clone(), pin)?.frames().clone();
         let reach = base.end;
-        let space = Space::new(base.end, base.generation + 1);
+        let mut space = Space::new(base.end, base.generation + 1);
+        let kept = kept_generations(shared, &slots, &base, &lock)?;
+        if kept.is_some() {
+            load_free_space(&frames, &base, &mut space)?;
+        }
+        space.settle(kept.as_ref());
         let catalog = TreeEdit::new(base.catalog);
         Ok(Writer {
             shared: shared.clone(),
@@ -174,6 +249,7 @@ impl Writer {
             catalog,
             staged: BTreeMap::new(),
             changed: false,
+            lock,
             poisoned: None,
         })
     }
@@ -256,7 +332,7 @@ impl Writer {
             return Err(Error::InvalidState { what: why.clone() });
         }
         if !self.changed {
-            return snapshot_of(&self.shared, self.base.clone());
+            return self.base_snapshot();
         }
         if self.space.generation() > MAX_GENERATION {
             return Err(Error::TooLarge { what: format!("more than {MAX_GENERATION} generations") });
@@ -292,34 +368,83 @@ impl Writer {
         self.sync()?;
         let failed = |source: io::Error| self.failed("draw a commit id", source);
         let commit_id = ids::commit_id().map_err(failed)?;
-        let root =
-            Root { catalog, free, end: self.space.end(), ..Root::empty(self.space.generation(), commit_id) };
+        let alive = self.alive_generations()?;
+        let root = Root {
+            catalog,
+            free,
+            end: self.space.end(),
+            alive,
+            ..Root::empty(self.space.generation(), commit_id)
+        };
         let slot = self.slot();
+        *self.shared.durable.lock() = None;
         self.write_at(crate::format::root_offset(slot), &root.encode())?;
         self.sync()?;
         self.slots[slot] = root.clone();
-        let snapshot = snapshot_of(&self.shared, root.clone())?;
-        self.frames = snapshot.frames().clone();
-        self.reach = root.end;
-        self.space = Space::new(root.end, root.generation + 1);
+        *self.shared.durable.lock() = Some(self.slots.clone());
         self.base = root;
+        let snapshot = self.base_snapshot()?;
+        self.frames = snapshot.frames().clone();
+        self.reach = self.base.end;
+        // Pins are listed again: one that came since the root was prepared may be of a generation that it let go of.
+        let kept = kept_generations(&self.shared, &self.slots, &self.base, &self.lock)?;
+        self.space.advance(kept.as_ref());
         self.changed = false;
         Ok(snapshot)
     }
 
-    /// Enters what the transaction let go into the free-space tree. Changing the tree lets go of pages of its own,
-    /// which are entered in turn; each page is taken into memory once, so this ends.
+    /// The newest state, which this writer published or began with: while it holds its lock no pin can come too late.
+    fn base_snapshot(&self) -> Result<Snapshot> {
+        let pin = self.shared.pins.pin(self.base.generation)?;
+        snapshot_of(&self.shared, self.base.clone(), pin)
+    }
+
+    /// The older generations that the next root lists: those that are pinned and were the newest or listed before. A
+    /// pin alone proves nothing, since its space may be gone already.
+    fn alive_generations(&self) -> Result<Vec<(u64, u64)>> {
+        let Some(pinned) = self.shared.pins.list(self.base.generation)? else { return Ok(Vec::new()) };
+        let known = self.base.alive.iter().copied().chain([(self.base.generation, self.base.commit_id)]);
+        Ok(known.filter(|(generation, _)| pinned.contains(generation)).collect())
+    }
+
+    /// Brings the free-space tree up to date. Changing it lets go of pages of its own, which are entered in turn; each page
+    /// is taken into memory once, so this ends. The space of the new pages is cut from the end of one free extent, whose
+    /// entry is in memory by then: cutting changes its length and nothing else, so the pages stay as long as they were.
     fn flush_free(&mut self, batch: &mut PageBatch) -> Result<Pointer> {
         let mut free = TreeEdit::new(self.base.free);
-        let freed = self.space.generation();
-        while let Some(gone) = self.space.pop_freed() {
-            let mut value = Vec::with_capacity(24);
-            for number in [gone.extent.len, gone.birth, freed] {
-                value.extend_from_slice(&number.to_le_bytes());
+        self.enter_free(&mut free)?;
+        let mut donor = self.space.donor(free.edited_len());
+        while let Some((offset, value)) = donor {
+            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), value.encode())?;
+            self.enter_free(&mut free)?;
+            let still = self.space.donor(free.edited_len());
+            if still == donor {
+                break;
             }
-            free.insert(&self.frames, &mut self.space, &gone.extent.offset.to_be_bytes(), value)?;
+            donor = still;
         }
-        free.flush(&mut self.space, batch)
+        let len = free.edited_len();
+        let rest = self.space.reserve(donor.map(|(offset, _)| offset), len)?;
+        if let (Some((offset, _)), Some(rest)) = (donor, rest) {
+            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), rest.encode())?;
+        }
+        let pointer = free.flush(&mut self.space, batch)?;
+        self.space.end_reserve()?;
+        Ok(pointer)
+    }
+
+    /// Makes the entries of the free-space tree those of the space.
+    fn enter_free(&mut self, free: &mut TreeEdit) -> Result<()> {
+        while let Some((offset, entry)) = self.space.pop_touched() {
+            let key = offset.to_be_bytes();
+            match entry {
+                Some(entry) => free.insert(&self.frames, &mut self.space, &key, entry.encode())?,
+                None => {
+                    free.remove(&self.frames, &mut self.space, &key)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The root page that a commit writes: neither the newest nor the newest synced one.
@@ -432,7 +557,7 @@ impl Writer {
             let source = self
                 .shared
                 .storage
-                .source(reach)
+                .source(reach, false)
                 .map_err(|source| self.failed("map what was written", source))?;
             self.frames = Frames::new(source, bounds, self.frames.file().into());
             self.reach = reach;
@@ -453,7 +578,7 @@ impl Writer {
     }
 
     fn near(&self, path: &str) -> Option<String> {
-        let base = snapshot_of(&self.shared, self.base.clone()).ok()?.entries().ok()?;
+        let base = self.base_snapshot().ok()?.entries().ok()?;
         path::nearest(path, base.iter().map(|entry| &entry.path[..])).map(str::to_owned)
     }
 

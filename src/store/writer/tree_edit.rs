@@ -3,8 +3,10 @@
 use super::space::{PageBatch, Space};
 use crate::error::{Error, Result};
 use crate::format::{
-    FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell, encode_tree_page,
+    ALIGNMENT, FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell,
+    encode_tree_page,
 };
+use crate::num::round_up;
 use crate::store::frames::Frames;
 use crate::store::tree::{self, Limits};
 
@@ -109,6 +111,14 @@ impl TreeEdit {
         Ok(true)
     }
 
+    /// Bytes of file space that the changed pages will take, if their values stand in them.
+    pub(super) fn edited_len(&self) -> u64 {
+        match &self.root {
+            Child::Edited(node) => node.edited_len(),
+            Child::Stored(_) => 0,
+        }
+    }
+
     /// Puts the changed pages in `batch` and gives the pointer to the root page.
     pub(super) fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<Pointer> {
         let pointer = self.root.flush(space, batch)?;
@@ -176,6 +186,15 @@ impl Node {
             },
         });
         Ok(Node { level: page.level(), cells: cells.collect() })
+    }
+
+    fn edited_len(&self) -> u64 {
+        let page: usize = FRAME_HEADER_LEN + 8 + self.cells.iter().map(Cell::len).sum::<usize>();
+        let below = self.cells.iter().map(|cell| match &cell.body {
+            Body::Child(Child::Edited(node)) => node.edited_len(),
+            _ => 0,
+        });
+        round_up(page as u64, ALIGNMENT).unwrap_or(u64::MAX) + below.sum::<u64>()
     }
 
     /// The cell that has `key`, or below which it would be.
@@ -315,7 +334,7 @@ mod tests {
     impl Trees {
         fn frames(&self) -> Frames {
             let end = self.space.end();
-            let source = MemoryStorage::new(Arc::new(self.file.clone())).source(end).unwrap();
+            let source = MemoryStorage::new(Arc::new(self.file.clone())).source(end, false).unwrap();
             Frames::new(source, Bounds { end, generation: 1 }, Path::new("<memory>").into())
         }
 

@@ -1,0 +1,283 @@
+//! Who keeps whom out, across open files and processes.
+
+use brickmap::{ArraySpec, Dtype, Error, OpenOptions, Selection, Store};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const ITEMS: u64 = 200_000;
+/// Tells this program, started by one of its tests, which part it has to play.
+const PART: &str = "BRICKMAP_TEST_PART";
+const FILE: &str = "BRICKMAP_TEST_FILE";
+
+fn open_to_write(path: &Path) -> Store {
+    OpenOptions::new().write(true).open(path).unwrap()
+}
+
+fn create(path: &Path) -> Store {
+    let store = Store::create(path).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.create_array("a", &ArraySpec::new(Dtype::U64, [ITEMS]).chunks([8192]).blocks([2048])).unwrap();
+    fill(&mut writer);
+    writer.commit().unwrap();
+    drop(writer);
+    store
+}
+
+fn value(index: u64, generation: u64) -> u64 {
+    (index ^ generation).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn fill(writer: &mut brickmap::Writer) {
+    let generation = writer.next_generation();
+    let items: Vec<u64> = (0..ITEMS).map(|index| value(index, generation)).collect();
+    writer.write("a", &Selection::all(), &items).unwrap();
+}
+
+fn check(store: &Store) -> u64 {
+    let snapshot = store.snapshot();
+    let items: Vec<u64> = snapshot.array("a").unwrap().read(&Selection::all()).unwrap();
+    let wrong = (0..ITEMS).position(|index| items[index as usize] != value(index, snapshot.generation()));
+    assert_eq!(wrong, None, "an item of generation {}", snapshot.generation());
+    snapshot.generation()
+}
+
+/// Starts this program again to play a part: the test of the name `part` and nothing else.
+fn start(part: &str, path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "parts", "--nocapture", "--quiet"])
+        .env(PART, part)
+        .env(FILE, path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The lines that a part says, from the next one that starts with `what`.
+fn hear(lines: &mut impl Iterator<Item = std::io::Result<String>>, what: &str) -> String {
+    lines
+        .map(|line| line.unwrap())
+        .find(|line| line.starts_with(what))
+        .unwrap_or_else(|| panic!("no '{what}'"))
+}
+
+fn say(text: &str) {
+    println!("{text}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// Not a test of its own: what the other processes of the tests below do.
+#[test]
+fn parts() {
+    let (Ok(part), Some(path)) = (std::env::var(PART), std::env::var_os(FILE)) else { return };
+    let path = Path::new(&path);
+    match &part[..] {
+        "hold" => {
+            let store = open_to_write(path);
+            let _writer = store.writer().unwrap();
+            say("\nholding");
+            let _ = std::io::stdin().read(&mut [0]);
+        }
+        "commit for ever" => {
+            let store = open_to_write(path);
+            let mut writer = store.writer().unwrap();
+            loop {
+                fill(&mut writer);
+                say(&format!("\ncommitted {}", writer.commit().unwrap().generation()));
+            }
+        }
+        "follow" => {
+            let store = Store::open(path).unwrap();
+            let (mut last, mut seen) = (0, 0);
+            say("\nfollowing");
+            let until = std::time::Instant::now() + Duration::from_secs(3);
+            while std::time::Instant::now() < until {
+                store.refresh().unwrap();
+                let generation = check(&store);
+                assert!(generation >= last);
+                seen += u64::from(generation > last);
+                last = generation;
+            }
+            say(&format!("\nsaw {seen}"));
+        }
+        part => panic!("no part '{part}'"),
+    }
+}
+
+#[test]
+fn fault_16_two_writers_in_one_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = create(&path);
+    let writer = store.writer().unwrap();
+    assert!(matches!(store.writer(), Err(Error::Locked { .. })), "the same handle");
+    let other = open_to_write(&path);
+    let before = std::fs::read(&path).unwrap();
+    let Err(Error::Locked { what }) = other.writer() else { panic!("another handle") };
+    assert!(what.contains(&format!("process {}", std::process::id())), "{what}");
+    assert!(std::fs::read(&path).unwrap() == before, "nothing was touched");
+    drop(writer);
+    other.writer().unwrap();
+}
+
+#[test]
+fn fault_16_two_writers_in_two_processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    drop(create(&path));
+    let mut holder = start("hold", &path);
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    hear(&mut lines, "holding");
+    let before = std::fs::read(&path).unwrap();
+    let Err(Error::Locked { what }) = open_to_write(&path).writer() else { panic!("locked") };
+    assert!(what.contains(&format!("process {}", holder.id())), "{what}");
+    assert!(std::fs::read(&path).unwrap() == before, "nothing was touched");
+    // Waiting pays when the other one ends meanwhile.
+    let waiting = OpenOptions::new().write(true).lock_timeout(Duration::from_secs(60)).open(&path).unwrap();
+    let waiter = std::thread::spawn(move || waiting.writer().map(drop));
+    std::thread::sleep(Duration::from_millis(50));
+    holder.kill().unwrap();
+    waiter.join().unwrap().unwrap();
+    holder.wait().unwrap();
+}
+
+#[test]
+fn fault_17_a_stray_close_of_the_same_path_lets_nothing_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = create(&path);
+    let reader = Store::open(&path).unwrap();
+    let writer = store.writer().unwrap();
+    for _ in 0..3 {
+        drop(std::fs::File::open(&path).unwrap());
+        drop(Store::open(&path).unwrap());
+    }
+    assert!(matches!(open_to_write(&path).writer(), Err(Error::Locked { .. })));
+    drop(writer);
+    for _ in 0..5 {
+        let mut writer = store.writer().unwrap();
+        fill(&mut writer);
+        writer.commit().unwrap();
+        drop(Store::open(&path).unwrap());
+        assert_eq!(check(&reader), 2);
+    }
+}
+
+#[test]
+fn fault_6_a_killed_writer_leaves_what_it_committed_and_no_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    drop(create(&path));
+    for round in 0..12 {
+        let mut writer = start("commit for ever", &path);
+        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+        let mut acknowledged = 0;
+        for _ in 0..=round % 4 {
+            let line = hear(&mut lines, "committed");
+            acknowledged = line["committed ".len()..].parse::<u64>().unwrap();
+        }
+        std::thread::sleep(Duration::from_micros(733 * round));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let rest =
+            lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("committed ")?.parse().ok());
+        let acknowledged = rest.last().unwrap_or(acknowledged);
+        let store = open_to_write(&path);
+        let found = check(&store);
+        assert!(found == acknowledged || found == acknowledged + 1, "{found} after {acknowledged}");
+        assert!(store.verify().unwrap().is_clean());
+        drop(store.writer().unwrap());
+    }
+}
+
+#[test]
+fn fault_15_readers_follow_a_writer_and_never_see_two_generations() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let live = {
+        drop(create(&path));
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let mut readers: Vec<Child> = (0..4).map(|_| start("follow", &path)).collect();
+    let mut said: Vec<_> =
+        readers.iter_mut().map(|reader| BufReader::new(reader.stdout.take().unwrap()).lines()).collect();
+    said.iter_mut().for_each(|lines| drop(hear(lines, "following")));
+    let store = open_to_write(&path);
+    let mut writer = store.writer().unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(2);
+    while std::time::Instant::now() < until {
+        fill(&mut writer);
+        writer.commit().unwrap();
+    }
+    for (mut reader, mut lines) in readers.into_iter().zip(said) {
+        let seen: u64 = hear(&mut lines, "saw")["saw ".len()..].parse().unwrap();
+        assert!(seen > 1, "a reader saw {seen} generations");
+        assert!(reader.wait().unwrap().success());
+    }
+    // The newest, the one before, and one for each reader that was slow.
+    let len = std::fs::metadata(&path).unwrap().len();
+    assert!(len < 7 * live, "{len} bytes, {live} at first");
+    assert!(store.verify().unwrap().is_clean());
+}
+
+#[test]
+fn fault_14_a_replaced_file_is_noticed_and_read_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("a.brick"), directory.path().join("b.brick"));
+    let store = create(&path);
+    let reader = Store::open(&path).unwrap();
+    drop(create(&other));
+    std::fs::rename(&other, &path).unwrap();
+    assert!(matches!(reader.refresh(), Err(Error::Replaced { .. })));
+    assert_eq!(check(&reader), 2);
+    assert!(matches!(store.writer(), Err(Error::Replaced { .. })), "a writer of a file that has no name");
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(reader.refresh(), Err(Error::Replaced { .. })));
+    assert_eq!(check(&reader), 2);
+}
+
+#[test]
+fn pins_of_one_handle_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = create(&path);
+    let reader = Store::open(&path).unwrap();
+    let first = reader.snapshot();
+    let second = Store::open(&path).unwrap().snapshot();
+    let array = first.array("a").unwrap();
+    drop(first);
+    for round in 0..6 {
+        let mut writer = store.writer().unwrap();
+        fill(&mut writer);
+        writer.commit().unwrap();
+        reader.refresh().unwrap();
+        let items: Vec<u64> = array.read(&Selection::all()).unwrap();
+        assert_eq!(items[77], value(77, 2), "round {round}");
+    }
+    drop(array);
+    assert_eq!(second.array("a").unwrap().get::<u64>(&[77]).unwrap(), value(77, 2));
+}
+
+#[cfg(unix)]
+#[test]
+fn fault_20_a_file_that_may_not_be_written_is_read_pinned_and_left_alone() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    drop(create(&path));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+    let before = std::fs::metadata(&path).unwrap();
+    let reader = Store::open(&path).unwrap();
+    assert!(reader.snapshot().is_pinned());
+    check(&reader);
+    reader.refresh().unwrap();
+    assert!(matches!(reader.writer(), Err(Error::InvalidState { .. })));
+    let after = std::fs::metadata(&path).unwrap();
+    let times = |data: &std::fs::Metadata| (data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec());
+    assert_eq!(times(&before), times(&after));
+    let names: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.brick"]);
+}

@@ -1,0 +1,289 @@
+//! What overwriting costs in file space, with and without readers, and that what a reader sees stays as it was.
+
+use brickmap::{ArraySpec, Codec, Dtype, Error, OpenOptions, Selection, Snapshot, Store};
+use std::path::{Path, PathBuf};
+
+const SHAPE: [u64; 2] = [512, 1024];
+const BYTES: u64 = SHAPE[0] * SHAPE[1] * 4;
+/// Pages, tables and what does not fit together, beside the items.
+const SLACK: f64 = 0.2;
+
+/// The items that generation `generation` has: noise that does not compress, other for each.
+fn items(generation: u64) -> Vec<u32> {
+    let mut state = generation.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 16) as u32
+    };
+    (0..SHAPE[0] * SHAPE[1]).map(next).collect()
+}
+
+fn create(directory: &Path) -> (PathBuf, Store) {
+    let path = directory.join("space.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    let spec = ArraySpec::new(Dtype::U32, SHAPE).chunks([64, 256]).blocks([16, 256]);
+    writer.create_array("a", &spec).unwrap();
+    writer.write("a", &Selection::all(), &items(writer.next_generation())).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    (path, store)
+}
+
+fn overwrite(store: &Store) -> Snapshot {
+    let mut writer = store.writer().unwrap();
+    let generation = writer.next_generation();
+    writer.write("a", &Selection::all(), &items(generation)).unwrap();
+    writer.commit().unwrap()
+}
+
+#[track_caller]
+fn check(snapshot: &Snapshot) {
+    let found: Vec<u32> = snapshot.array("a").unwrap().read(&Selection::all()).unwrap();
+    assert!(found == items(snapshot.generation()), "generation {} is mixed", snapshot.generation());
+}
+
+#[track_caller]
+fn assert_clean(path: &Path) {
+    let report = Store::open(path).unwrap().verify().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// File bytes by bytes of items.
+fn growth(path: &Path) -> f64 {
+    std::fs::metadata(path).unwrap().len() as f64 / BYTES as f64
+}
+
+#[test]
+fn overwriting_keeps_the_file_at_twice_its_live_size() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    for _ in 0..50 {
+        check(&overwrite(&store));
+    }
+    assert!(growth(&path) < 2.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn one_writer_for_all_commits_needs_no_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let mut writer = store.writer().unwrap();
+    for _ in 0..50 {
+        let generation = writer.next_generation();
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        check(&writer.commit().unwrap());
+    }
+    assert!(growth(&path) < 2.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn a_reader_that_never_refreshes_costs_one_copy_and_keeps_what_it_sees() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let reader = Store::open(&path).unwrap();
+    let old = reader.snapshot();
+    assert!(old.is_pinned());
+    for _ in 0..50 {
+        overwrite(&store);
+        check(&old);
+    }
+    assert!(growth(&path) < 3.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+    drop((old, reader));
+    for _ in 0..3 {
+        overwrite(&store);
+    }
+    let before = growth(&path);
+    for _ in 0..10 {
+        overwrite(&store);
+    }
+    assert_eq!(growth(&path), before, "space is reused once the pin is gone");
+}
+
+#[test]
+fn a_reader_that_refreshes_sees_one_generation_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let reader = Store::open(&path).unwrap();
+    let mut last = 0;
+    for n in 0..50 {
+        overwrite(&store);
+        if n % 3 == 0 {
+            let snapshot = reader.refresh().unwrap();
+            assert!(snapshot.generation() > last);
+            last = snapshot.generation();
+        }
+        check(&reader.snapshot());
+    }
+    assert!(growth(&path) < 3.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn generations_that_are_kept_cost_one_copy_each() {
+    const KEPT: usize = 4;
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let mut kept = Vec::new();
+    for n in 0..50 {
+        overwrite(&store);
+        if n % 10 == 0 && kept.len() < KEPT {
+            kept.push(Store::open(&path).unwrap().snapshot());
+        }
+    }
+    kept.iter().for_each(check);
+    assert!(growth(&path) < 2.0 + KEPT as f64 + 2.0 * SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn without_locks_nothing_is_reused_and_readers_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    drop(store);
+    let options = OpenOptions::new().locking(false);
+    let reader = options.open(&path).unwrap().snapshot();
+    assert!(!reader.is_pinned());
+    let store = options.write(true).open(&path).unwrap();
+    for _ in 0..5 {
+        overwrite(&store);
+    }
+    check(&reader);
+    assert!(growth(&path) > 6.0);
+    assert_clean(&path);
+}
+
+#[test]
+fn raw_arrays_stay_one_run_when_space_is_reused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("raw.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    let spec = ArraySpec::new(Dtype::U32, SHAPE).codec(Codec::Raw).chunks([64, SHAPE[1]]);
+    writer.create_array("a", &spec).unwrap();
+    for _ in 0..10 {
+        let items = items(writer.next_generation());
+        writer.write("a", &Selection::all(), &items).unwrap();
+        let array = writer.commit().unwrap().array("a").unwrap();
+        assert!(array.view::<u32>(&Selection::all()).unwrap() == items, "one view over the whole");
+    }
+    assert!(growth(&path) < 2.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn a_transaction_that_is_dropped_takes_no_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    overwrite(&store);
+    overwrite(&store);
+    let before = growth(&path);
+    for n in 0..20 {
+        let mut writer = store.writer().unwrap();
+        writer.write("a", &Selection::all(), &items(1000 + n)).unwrap();
+        drop(writer);
+        check(&store.refresh().unwrap());
+    }
+    assert!(growth(&path) <= before.max(2.0) + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn a_chunk_that_is_written_again_in_its_transaction_takes_no_more_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let mut writer = store.writer().unwrap();
+    for _ in 0..20 {
+        let items = items(writer.next_generation());
+        writer.write("a", &Selection::all(), &items).unwrap();
+        assert!(writer.read::<u32>("a", &Selection::all()).unwrap() == items);
+    }
+    check(&writer.commit().unwrap());
+    assert!(growth(&path) < 3.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
+}
+
+#[test]
+fn one_changed_chunk_of_very_many_costs_a_few_pages() {
+    const CHUNKS: u64 = 1_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("many.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.create_array("a", &ArraySpec::new(Dtype::U32, [CHUNKS]).chunks([1]).blocks([1])).unwrap();
+    let whole: Vec<u32> = (1..=CHUNKS as u32).collect();
+    writer.write("a", &Selection::all(), &whole).unwrap();
+    writer.commit().unwrap();
+    for n in 0..20i64 {
+        let before = writer.commit().unwrap().file_bytes();
+        writer.write("a", &Selection::new([n * 4999]), &[7u32]).unwrap();
+        let after = writer.commit().unwrap().file_bytes();
+        assert!(after - before < 64 << 10, "{} bytes", after - before);
+    }
+    assert_clean(&path);
+}
+
+#[test]
+fn random_commits_account_for_every_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("random.brick");
+    let store = Store::create(&path).unwrap();
+    let mut state = 88_172_645_463_325_252u64;
+    let mut draw = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % below
+    };
+    let mut readers: Vec<(Snapshot, Vec<u32>)> = Vec::new();
+    let mut expected = vec![0u32; 4096];
+    let mut writer = store.writer().unwrap();
+    writer.create_array("a", &ArraySpec::new(Dtype::U32, [4096]).chunks([64]).blocks([32])).unwrap();
+    for n in 0..400 {
+        if draw(4) == 0 {
+            drop(writer);
+            writer = store.writer().unwrap();
+        }
+        let from = draw(4000);
+        let len = 1 + draw(4096 - from).min(draw(1500));
+        let part: Vec<u32> = (0..len).map(|_| draw(1 << 32) as u32 >> draw(32)).collect();
+        writer.write("a", &format!("{from}:{}", from + len).parse().unwrap(), &part).unwrap();
+        if draw(3) == 0 {
+            let name = format!("b{}", draw(40));
+            match writer.create_group(&name) {
+                Ok(()) | Err(Error::AlreadyExists { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            let text = "x".repeat(draw(3000) as usize);
+            let attributes = serde_json::json!({ "text": text });
+            writer.set_attributes(&name, attributes.as_object().unwrap()).unwrap();
+        }
+        if draw(8) == 0 {
+            drop(writer);
+            writer = store.writer().unwrap();
+            continue;
+        }
+        expected[from as usize..(from + len) as usize].copy_from_slice(&part);
+        let committed = writer.commit().unwrap();
+        let report = Store::open(&path).unwrap().verify().unwrap();
+        assert!(report.is_clean(), "commit {n}: {report:?}");
+        if draw(5) == 0 {
+            let snapshot = Store::open(&path).unwrap().snapshot();
+            assert_eq!(snapshot.generation(), committed.generation());
+            readers.push((snapshot, expected.clone()));
+        }
+        if readers.len() > 3 {
+            let (snapshot, items) = readers.remove(draw(readers.len() as u64) as usize);
+            assert_eq!(snapshot.array("a").unwrap().read::<u32>(&Selection::all()).unwrap(), items);
+        }
+        for (snapshot, items) in &readers {
+            let array = snapshot.array("a").unwrap();
+            assert_eq!(array.read::<u32>(&Selection::all()).unwrap(), *items, "commit {n}");
+        }
+    }
+}
