@@ -79,5 +79,5 @@ pub use shape::{MAX_LEN, MAX_NDIM};
 pub use storage::Backend;
 #[cfg(feature = "write")]
 pub use store::Writer;
-pub use store::{Attributes, Entry, EntryKind, OpenOptions, Snapshot, Store};
+pub use store::{Attributes, Change, ChangeKind, Entry, EntryKind, OpenOptions, Snapshot, Store};
 pub use verify::{Finding, Report};

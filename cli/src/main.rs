@@ -13,7 +13,7 @@ mod print;
 mod progress;
 mod terminal;
 
-use crate::command::{convert, demo, info, ls, read, verify};
+use crate::command::{convert, demo, info, ls, read, verify, watch};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
@@ -47,6 +47,7 @@ enum Command {
     Read(read::Arguments),
     Convert(convert::Arguments),
     Verify(verify::Arguments),
+    Watch(watch::Arguments),
 }
 
 /// Options of every subcommand.
@@ -81,5 +82,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Read(arguments) => read::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
     }
 }

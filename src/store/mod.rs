@@ -7,6 +7,7 @@
 //! A [`Writer`] stages changes in edited copies of those trees and publishes them with a commit.
 
 mod cache;
+mod changes;
 mod frames;
 pub(crate) mod index;
 mod options;
@@ -18,6 +19,7 @@ pub(crate) mod tree;
 mod writer;
 
 pub(crate) use cache::{BlockCache, BlockKey, Lookup};
+pub use changes::{Change, ChangeKind};
 pub(crate) use frames::Frames;
 pub(crate) use index::{ChunkIndex, StoredIndex};
 pub use options::OpenOptions;
@@ -135,10 +137,21 @@ impl Store {
     pub(crate) fn follow(&self) -> Result<Snapshot> {
         let newest = newest_snapshot(&self.shared)?;
         let mut current = self.current.write();
-        if newest.generation() != current.generation() {
+        if newest.generation() > current.generation() {
             *current = newest;
         }
         Ok(current.clone())
+    }
+
+    /// The generations that others are reading now, ascending: those that other handles of this file have pinned, in this
+    /// process or another. `None` where the file system has no locks that tell, or they were not wanted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the locks or the roots cannot be read.
+    pub fn readers(&self) -> Result<Option<Vec<u64>>> {
+        let newest = newest_root(&*self.shared.storage)?.generation;
+        Ok(self.shared.pins.others(newest)?.map(|pinned| pinned.into_iter().collect()))
     }
 
     /// The random id that the file got when it was created.

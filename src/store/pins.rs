@@ -59,10 +59,19 @@ impl Pins {
     /// The generations up to `newest` that are pinned, by this open file or another; `None` where that cannot be known.
     #[cfg(feature = "write")]
     pub(super) fn list(&self, newest: u64) -> Result<Option<BTreeSet<u64>>> {
+        let mut pinned = self.others(newest)?;
+        if let Some(pinned) = &mut pinned {
+            pinned.extend(self.counts.lock().keys());
+        }
+        Ok(pinned)
+    }
+
+    /// The generations up to `newest` that other open files have pinned; `None` where that cannot be known.
+    pub(super) fn others(&self, newest: u64) -> Result<Option<BTreeSet<u64>>> {
         if !self.locking {
             return Ok(None);
         }
-        let mut pinned: BTreeSet<u64> = self.counts.lock().keys().copied().collect();
+        let mut pinned = BTreeSet::new();
         // The answer to a question is any one lock; others may stand on both sides of it.
         let mut open = Vec::new();
         open.push(PINS..PINS + newest + 1);

@@ -4,7 +4,7 @@ use super::frames::Frames;
 use super::pins::Pin;
 use super::{Shared, path, tree};
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{Record, Root};
+use crate::format::{Free, Record, Root};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -96,6 +96,23 @@ impl Snapshot {
     /// Bytes of the file that belong to this state or can be reused: its logical end.
     pub fn file_bytes(&self) -> u64 {
         self.0.root.end
+    }
+
+    /// Bytes of the file that this state does not use: they are used again as soon as nobody reads an older one that
+    /// does. Reads the whole list of free space.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the list is damaged.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let mut total: u64 = 0;
+        tree::entries(&self.0.frames, &self.0.root.free, b"", |key, cell| {
+            let (_, free) =
+                Free::parse(key, cell, self.0.root.bounds()).map_err(|damage| damage.at(self.place("")))?;
+            total = total.saturating_add(free.len);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(total)
     }
 
     /// Every group and array, in the order of their paths; reads the whole catalog.

@@ -82,11 +82,15 @@ fn store_json(store: &Store, snapshot: &Snapshot, entries: &[DescribedEntry<'_>]
             Value::Object(object)
         })
         .collect();
+    let free = snapshot.free_bytes()?;
     Ok(json!({
         "file": store.path().display().to_string(),
         "file_id": id,
         "file_bytes": file_bytes(store)?,
         "generation": snapshot.generation(),
+        "live_bytes": snapshot.file_bytes().saturating_sub(free),
+        "reclaimable_bytes": free,
+        "readers": store.readers()?,
         "attributes": snapshot.attributes("")?,
         "entries": entries,
     }))
@@ -103,9 +107,25 @@ fn print_store(
     writeln!(out, "{}", store.path().display())?;
     line(out, "file size", &terminal::bytes(file_bytes(store)?))?;
     line(out, "generation", &snapshot.generation().to_string())?;
+    let free = snapshot.free_bytes()?;
+    let live = terminal::bytes(snapshot.file_bytes().saturating_sub(free));
+    line(out, "space", &format!("{live} live, {} reclaimable", terminal::bytes(free)))?;
+    line(out, "readers", &readers(store)?)?;
     let contents = format!("{}, {}", terminal::count(arrays, "array"), terminal::count(groups, "group"));
     line(out, "contents", &contents)?;
     Ok(print_attributes(out, &snapshot.attributes("")?)?)
+}
+
+/// The generations that others read now.
+fn readers(store: &Store) -> Result<String, Failure> {
+    let Some(readers) = store.readers()? else {
+        return Ok("not known: the file system has no locks that tell".into());
+    };
+    if readers.is_empty() {
+        return Ok("none".into());
+    }
+    let generations: Vec<String> = readers.iter().map(u64::to_string).collect();
+    Ok(format!("at generation {}", generations.join(", ")))
 }
 
 fn print_entry(

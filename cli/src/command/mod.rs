@@ -7,6 +7,7 @@ pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod read;
 pub(crate) mod verify;
+pub(crate) mod watch;
 
 use crate::failure::Failure;
 use brickmap::{Error, OpenOptions, Store};
