@@ -1,6 +1,6 @@
 //! Who keeps whom out, across open files and processes.
 
-use brickmap::{ArraySpec, Dtype, Error, OpenOptions, Selection, Store};
+use brickmap::{ArraySpec, Backend, Codec, Dtype, Error, OpenOptions, Selection, Store};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -102,6 +102,31 @@ fn parts() {
             }
             say(&format!("\nsaw {seen}"));
         }
+        "write to the limit" => {
+            let store = open_to_write(path);
+            let mut committed = 0u64;
+            let error = loop {
+                let mut writer = store.writer().unwrap();
+                let name = format!("more{committed}");
+                writer.create_array(&name, &ArraySpec::new(Dtype::U64, [ITEMS]).codec(Codec::Raw)).unwrap();
+                let outcome = writer.write(&name, &Selection::all(), &vec![committed; ITEMS as usize]);
+                match outcome.and_then(|()| writer.commit()) {
+                    Ok(_) => committed += 1,
+                    Err(error) => break error,
+                }
+                assert!(committed < 100, "no limit was met");
+            };
+            assert!(error.to_string().contains("RLIMIT_FSIZE"), "{error}");
+            store.refresh().unwrap();
+            assert_eq!(store.array("a").unwrap().get::<u64>(&[77]).unwrap(), value(77, 2));
+            assert!(store.verify().unwrap().is_clean());
+            say(&format!("\nstopped after {committed}"));
+        }
+        "read one item" => {
+            let store = OpenOptions::new().backend(Backend::Pread).threads(1).open(path).unwrap();
+            assert_eq!(store.array("a").unwrap().get::<u64>(&[100_000]).unwrap(), value(100_000, 2));
+        }
+        "create and write" => drop(create(path)),
         part => panic!("no part '{part}'"),
     }
 }
@@ -163,6 +188,105 @@ fn fault_17_a_stray_close_of_the_same_path_lets_nothing_go() {
         drop(Store::open(&path).unwrap());
         assert_eq!(check(&reader), 2);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fault_5_a_limit_of_file_size_is_an_error_and_not_a_signal() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    drop(create(&path));
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 20000; exec \"$0\" --exact parts --nocapture --quiet"])
+        .arg(std::env::current_exe().unwrap())
+        .env(PART, "write to the limit")
+        .env(FILE, &path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("stopped after "), "{said}");
+    // Without the limit it goes on.
+    let store = open_to_write(&path);
+    fill(&mut store.writer().unwrap());
+}
+
+/// The system calls that a part makes: lines of strace, without those of the start of the program.
+#[cfg(target_os = "linux")]
+fn system_calls(part: &str, path: &Path) -> Option<Vec<String>> {
+    let log = path.with_extension("strace");
+    let program = std::env::current_exe().unwrap();
+    let traced = Command::new("strace")
+        .args([
+            "-f",
+            "-qq",
+            "-e",
+            "trace=open,openat,close,read,pread64,preadv,pwrite64,fcntl,fdatasync,fsync",
+            "-o",
+        ])
+        .arg(&log)
+        .arg(program)
+        .args(["--exact", "parts", "--nocapture", "--quiet"])
+        .env(PART, part)
+        .env(FILE, path)
+        .output();
+    let Ok(output) = traced else {
+        println!("skipped: there is no strace");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(log).unwrap();
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+/// The calls on the descriptor that the file at `path` was opened as, and how often it was opened.
+#[cfg(target_os = "linux")]
+fn calls_on(calls: &[String], path: &str) -> (usize, Vec<String>) {
+    let quoted = format!("\"{path}\"");
+    let opened: Vec<usize> = (0..calls.len()).filter(|&n| calls[n].contains(&quoted)).collect();
+    let Some(&first) = opened.first() else { return (0, Vec::new()) };
+    let descriptor = calls[first].rsplit("= ").next().unwrap().trim();
+    let on = [format!("({descriptor},"), format!("({descriptor})")];
+    let calls = calls[first + 1..].iter().filter(|call| on.iter().any(|on| call.contains(on))).cloned();
+    (opened.len(), calls.collect())
+}
+
+#[cfg(target_os = "linux")]
+fn count(calls: &[String], name: &str) -> usize {
+    calls.iter().filter(|call| call.contains(name)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn opening_and_reading_one_slice_takes_few_system_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    drop(create(&path));
+    let Some(calls) = system_calls("read one item", &path) else { return };
+    let (opened, calls) = calls_on(&calls, path.to_str().unwrap());
+    assert_eq!(opened, 1);
+    // The first pages, the same again once the pin is there, the chunk's block table, the block; and one page each of
+    // the catalog and the index.
+    assert_eq!(count(&calls, "pread64("), 4 + 1 + 1, "{calls:#?}");
+    assert_eq!(count(&calls, " read("), 0, "{calls:#?}");
+    assert_eq!(count(&calls, "F_OFD_SETLK"), 2, "pinned and let go: {calls:#?}");
+    assert_eq!(count(&calls, "close("), 1, "{calls:#?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn creating_writing_and_committing_opens_and_closes_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let Some(calls) = system_calls("create and write", &path) else { return };
+    let (opened, on_file) = calls_on(&calls, path.to_str().unwrap());
+    assert_eq!((opened, count(&on_file, "close(")), (1, 1), "{on_file:#?}");
+    let (opened, on_directory) = calls_on(&calls, directory.path().to_str().unwrap());
+    assert_eq!((opened, count(&on_directory, "fsync(")), (1, 1), "{on_directory:#?}");
+    // A new store; the root pages as they were found; the frames of the commit; its root.
+    assert_eq!(count(&on_file, "fdatasync("), 4, "{on_file:#?}");
+    let position = |what: &str| on_file.iter().position(|call| call.contains(what)).unwrap();
+    assert!(position("F_OFD_SETLK") < position("pwrite64("), "locked before a byte is written: {on_file:#?}");
 }
 
 #[test]
@@ -244,10 +368,9 @@ fn pins_of_one_handle_are_counted() {
     let path = directory.path().join("a.brick");
     let store = create(&path);
     let reader = Store::open(&path).unwrap();
-    let first = reader.snapshot();
-    let second = Store::open(&path).unwrap().snapshot();
-    let array = first.array("a").unwrap();
-    drop(first);
+    let array = reader.snapshot().array("a").unwrap();
+    // Looks for a newer state, and pins and lets go the same generation.
+    reader.refresh().unwrap();
     for round in 0..6 {
         let mut writer = store.writer().unwrap();
         fill(&mut writer);
@@ -256,8 +379,6 @@ fn pins_of_one_handle_are_counted() {
         let items: Vec<u64> = array.read(&Selection::all()).unwrap();
         assert_eq!(items[77], value(77, 2), "round {round}");
     }
-    drop(array);
-    assert_eq!(second.array("a").unwrap().get::<u64>(&[77]).unwrap(), value(77, 2));
 }
 
 #[cfg(unix)]

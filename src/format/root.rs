@@ -69,13 +69,22 @@ impl Root {
 
     /// The record of a page: of two valid copies the one with the higher generation.
     pub(crate) fn parse_page(page: &[u8; PAGE_LEN]) -> Result<Root, Refusal> {
-        let copies = valid_copies(page, MAGIC);
-        let generation =
-            |record: &&[u8; RECORD_LEN]| Fields::new(&record[8..], "root record").u64().unwrap_or(0);
-        match copies.into_iter().flatten().max_by_key(generation) {
+        match Self::record(page) {
             Some(record) => Self::parse(record),
             None => Err(Damage::new("neither copy of the root record has the right checksum").into()),
         }
+    }
+
+    /// The page as it was before a copy was torn or lost: the record that counts, twice.
+    #[cfg(feature = "write")]
+    pub(crate) fn mended_page(page: &[u8; PAGE_LEN]) -> [u8; PAGE_LEN] {
+        Self::record(page).map_or(*page, |record| twin::page(*record))
+    }
+
+    fn record(page: &[u8; PAGE_LEN]) -> Option<&[u8; RECORD_LEN]> {
+        let generation =
+            |record: &&[u8; RECORD_LEN]| Fields::new(&record[8..], "root record").u64().unwrap_or(0);
+        valid_copies(page, MAGIC).into_iter().flatten().max_by_key(generation)
     }
 
     fn parse(record: &[u8; RECORD_LEN]) -> Result<Root, Refusal> {

@@ -29,8 +29,30 @@ impl Positioned {
 
     #[cfg(feature = "write")]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        check_size_limit(offset.saturating_add(bytes.len() as u64))?;
         std::os::unix::fs::FileExt::write_all_at(&self.0, bytes, offset)
     }
+}
+
+/// That the process may make a file of `len` bytes. Asked beforehand, since writing more ends the process by a signal.
+#[cfg(all(target_os = "linux", feature = "write"))]
+fn check_size_limit(len: u64) -> io::Result<()> {
+    use nix::sys::resource::{Resource, getrlimit};
+    let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if len > limit {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!(
+                "the file would have {len} bytes, and the limit of this process (RLIMIT_FSIZE) is {limit}"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(all(unix, not(target_os = "linux"), feature = "write"))]
+fn check_size_limit(_len: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// A file that is read and written at offsets, one call after the other: elsewhere a file has but one position.

@@ -13,6 +13,8 @@ pub(crate) mod index;
 mod options;
 pub(crate) mod path;
 mod pins;
+#[cfg(all(test, feature = "write"))]
+mod power_loss;
 mod snapshot;
 pub(crate) mod tree;
 #[cfg(feature = "write")]
@@ -73,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) cache: BlockCache,
     pub(crate) pool: Pool,
     pins: Arc<pins::Pins>,
+    recover: bool,
     #[cfg(feature = "write")]
     writable: bool,
     #[cfg(feature = "write")]
@@ -85,6 +88,12 @@ pub(crate) struct Shared {
     /// Whether a [`Writer`] of this handle is alive.
     #[cfg(feature = "write")]
     writing: std::sync::atomic::AtomicBool,
+}
+
+impl Shared {
+    fn newest_root(&self) -> Result<Root> {
+        Head::read(&*self.storage)?.newest(self.storage.name(), self.recover)
+    }
 }
 
 impl Store {
@@ -135,7 +144,7 @@ impl Store {
 
     /// As [`Store::refresh`], whatever the name stands for now.
     pub(crate) fn follow(&self) -> Result<Snapshot> {
-        let newest = newest_snapshot(&self.shared)?;
+        let newest = newest_snapshot(&self.shared, self.shared.newest_root()?)?;
         let mut current = self.current.write();
         if newest.generation() > current.generation() {
             *current = newest;
@@ -150,7 +159,7 @@ impl Store {
     ///
     /// [`Error::Io`] if the locks or the roots cannot be read.
     pub fn readers(&self) -> Result<Option<Vec<u64>>> {
-        let newest = newest_root(&*self.shared.storage)?.generation;
+        let newest = self.shared.newest_root()?.generation;
         Ok(self.shared.pins.others(newest)?.map(|pinned| pinned.into_iter().collect()))
     }
 
@@ -205,6 +214,10 @@ impl Store {
         let write = options.write;
         #[cfg(not(feature = "write"))]
         let write = false;
+        if write && options.recover {
+            let what = "a store is opened either to recover what is readable or to write to it, not both";
+            return Err(Error::invalid(what));
+        }
         let file = std::fs::OpenOptions::new().read(true).write(write).open(path).map_err(failed)?;
         let storage = FileStorage::new(file, path, options.backend).map_err(failed)?;
         Store::open_storage(Arc::new(storage), options, write)
@@ -215,13 +228,16 @@ impl Store {
     }
 
     fn open_storage(storage: Arc<dyn Storage>, options: &OpenOptions, writable: bool) -> Result<Store> {
-        let superblock = read_superblock(&*storage)?;
+        let head = Head::read(&*storage)?;
+        let superblock = head.superblock(storage.name())?;
+        let root = head.newest(storage.name(), options.recover)?;
         let shared = Shared {
             pins: pins::Pins::new(storage.clone(), options.locking),
             storage,
             superblock,
             cache: BlockCache::new(options.cache_bytes),
             pool: Pool::new(options.threads)?,
+            recover: options.recover,
             #[cfg(feature = "write")]
             writable,
             #[cfg(feature = "write")]
@@ -236,7 +252,7 @@ impl Store {
         #[cfg(not(feature = "write"))]
         let _ = writable;
         let shared = Arc::new(shared);
-        let snapshot = newest_snapshot(&shared)?;
+        let snapshot = newest_snapshot(&shared, root)?;
         Ok(Store { shared, current: RwLock::new(snapshot) })
     }
 
@@ -284,46 +300,81 @@ fn write_new_store(storage: &dyn Storage) -> io::Result<()> {
     storage.sync_data()
 }
 
-fn read_superblock(storage: &dyn Storage) -> Result<Superblock> {
-    let file = storage.name();
-    let failed = |source: io::Error| Error::Io {
-        action: "read the superblock".into(),
-        file: file.to_path_buf(),
-        source,
-    };
-    let len = storage.len().map_err(failed)?;
-    let mut page = [0; PAGE_LEN];
-    let there = page.len().min(crate::num::saturating_usize(len));
-    storage.read_at(0, &mut page[..there]).map_err(failed)?;
-    if there == 0 {
-        return Err(Error::NotAStore { file: file.to_path_buf(), found: "it is empty".into() });
+/// The four pages at the start of a file, read at once.
+struct Head {
+    pages: [[u8; PAGE_LEN]; 4],
+    /// How many of their bytes the file has.
+    len: usize,
+}
+
+impl Head {
+    fn read(storage: &dyn Storage) -> Result<Head> {
+        let failed = |source: io::Error| Error::Io {
+            action: "read the first pages".into(),
+            file: storage.name().to_path_buf(),
+            source,
+        };
+        let mut pages = [[0; PAGE_LEN]; 4];
+        let bytes = pages.as_flattened_mut();
+        let len = bytes.len().min(crate::num::saturating_usize(storage.len().map_err(failed)?));
+        storage.read_at(0, &mut bytes[..len]).map_err(failed)?;
+        Ok(Head { pages, len })
     }
-    Superblock::parse(&page).map_err(|error| match error {
-        SuperblockError::NotAStore(found) => Error::NotAStore { file: file.to_path_buf(), found },
-        SuperblockError::Unsupported(what) => {
-            Error::Unsupported { what: format!("{}: {what}", file.display()) }
+
+    fn superblock(&self, file: &Path) -> Result<Superblock> {
+        if self.len == 0 {
+            return Err(Error::NotAStore { file: file.to_path_buf(), found: "it is empty".into() });
         }
-        SuperblockError::Damaged(damage) => damage.at(Place { file: file.to_path_buf(), ..Place::default() }),
-    })
+        Superblock::parse(&self.pages[0]).map_err(|error| match error {
+            SuperblockError::NotAStore(found) => Error::NotAStore { file: file.to_path_buf(), found },
+            SuperblockError::Unsupported(what) => {
+                Error::Unsupported { what: format!("{}: {what}", file.display()) }
+            }
+            SuperblockError::Damaged(damage) => {
+                damage.at(Place { file: file.to_path_buf(), ..Place::default() })
+            }
+        })
+    }
+
+    /// The root in page `slot`.
+    fn root(&self, slot: usize, file: &Path) -> Result<Root> {
+        let offset = crate::format::root_offset(slot);
+        let place = Place { file: file.to_path_buf(), offset: Some(offset), ..Place::default() };
+        if self.len < self.pages.as_flattened().len() {
+            return Err(Damage::new("the file ends before its roots do: it was cut off").at(place));
+        }
+        Root::parse_page(&self.pages[slot + 1]).map_err(|refusal| refusal.at(place))
+    }
+
+    /// The newest root. A page without a valid copy is damage, since the newest root may have stood there; to recover
+    /// what is readable, the newest of those that are left will do.
+    fn newest(&self, file: &Path, recover: bool) -> Result<Root> {
+        let roots = [0, 1, 2].map(|slot| self.root(slot, file));
+        let mut newest: Option<Root> = None;
+        let mut damage = None;
+        for root in roots {
+            match root {
+                Ok(root) if newest.as_ref().is_none_or(|newest| root.generation > newest.generation) => {
+                    newest = Some(root);
+                }
+                Ok(_) => {}
+                Err(error) => damage = damage.or(Some(error)),
+            }
+        }
+        match (newest, damage) {
+            (Some(newest), None) => Ok(newest),
+            (Some(newest), Some(_)) if recover => Ok(newest),
+            (_, Some(error)) => Err(error),
+            (None, None) => Err(Damage::new("no root").at(Place { file: file.into(), ..Place::default() })),
+        }
+    }
 }
 
 /// The roots in the three root pages. A page without a valid copy is damage.
+#[cfg(feature = "write")]
 fn read_roots(storage: &dyn Storage) -> Result<[Root; 3]> {
-    let file = storage.name();
-    let place = |offset| Place { file: file.to_path_buf(), offset: Some(offset), ..Place::default() };
-    let mut pages = [[0; PAGE_LEN]; 3];
-    storage.read_at(crate::format::root_offset(0), pages.as_flattened_mut()).map_err(|source| {
-        if source.kind() == io::ErrorKind::UnexpectedEof {
-            Damage::new("the file ends before its roots do: it was cut off")
-                .at(place(crate::format::root_offset(0)))
-        } else {
-            Error::Io { action: "read the roots".into(), file: file.to_path_buf(), source }
-        }
-    })?;
-    let parse = |slot: usize| {
-        Root::parse_page(&pages[slot]).map_err(|damage| damage.at(place(crate::format::root_offset(slot))))
-    };
-    Ok([parse(0)?, parse(1)?, parse(2)?])
+    let (head, file) = (Head::read(storage)?, storage.name());
+    Ok([head.root(0, file)?, head.root(1, file)?, head.root(2, file)?])
 }
 
 /// That the name of an open file still stands for it.
@@ -336,29 +387,17 @@ fn check_in_place(storage: &dyn Storage) -> Result<()> {
     }
 }
 
-fn newest_root(storage: &dyn Storage) -> Result<Root> {
-    let [mut newest, second, third] = read_roots(storage)?;
-    for root in [second, third] {
-        if root.generation > newest.generation {
-            newest = root;
-        }
-    }
-    Ok(newest)
-}
-
 /// How often a reader starts again because the writer was faster.
 const ATTEMPTS: usize = 1000;
 
-/// The snapshot of the newest root, pinned.
+/// The snapshot of the newest root, pinned; `root` is the newest as it was read last.
 ///
 /// The writer may have published another root between reading this one and pinning it, and looked for pins too early to
 /// see ours. So the newest root is read again: only if it is the same, or lists ours as alive, is the space kept.
-fn newest_snapshot(shared: &Arc<Shared>) -> Result<Snapshot> {
-    let storage = &*shared.storage;
-    let mut root = newest_root(storage)?;
+fn newest_snapshot(shared: &Arc<Shared>, mut root: Root) -> Result<Snapshot> {
     for _ in 0..ATTEMPTS {
         let Some(pin) = shared.pins.pin(root.generation)? else { return snapshot_of(shared, root, None) };
-        let newest = newest_root(storage)?;
+        let newest = shared.newest_root()?;
         let this = (root.generation, root.commit_id);
         if this == (newest.generation, newest.commit_id) || newest.alive.contains(&this) {
             return snapshot_of(shared, root, Some(pin));
@@ -368,7 +407,7 @@ fn newest_snapshot(shared: &Arc<Shared>) -> Result<Snapshot> {
     Err(Error::Locked {
         what: format!(
             "{}: commits came faster than a snapshot could be taken, {ATTEMPTS} times",
-            storage.name().display()
+            shared.storage.name().display()
         ),
     })
 }

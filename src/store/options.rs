@@ -20,6 +20,7 @@ pub struct OpenOptions {
     pub(super) threads: Option<usize>,
     pub(super) cache_bytes: usize,
     pub(super) locking: bool,
+    pub(super) recover: bool,
     #[cfg(feature = "write")]
     pub(super) lock_timeout: std::time::Duration,
     #[cfg(feature = "write")]
@@ -33,6 +34,7 @@ impl Default for OpenOptions {
             threads: None,
             cache_bytes: 64 << 20,
             locking: true,
+            recover: false,
             #[cfg(feature = "write")]
             lock_timeout: std::time::Duration::ZERO,
             #[cfg(feature = "write")]
@@ -72,6 +74,14 @@ impl OpenOptions {
     /// has no views.
     pub fn locking(mut self, locking: bool) -> Self {
         self.locking = locking;
+        self
+    }
+
+    /// Opens a store of whose three root pages one or two are lost, with the newest root that is left: an older state,
+    /// if the newest was lost. Only for reading. Without this option such a file is refused, so that nobody takes an older
+    /// state for the newest.
+    pub fn recover(mut self, recover: bool) -> Self {
+        self.recover = recover;
         self
     }
 

@@ -7,3 +7,4 @@ mod listing;
 mod reading;
 mod support;
 mod verifying;
+mod watching;

@@ -147,7 +147,7 @@ pub(crate) fn extents_of_entry(
 }
 
 /// The roots, once they are surely on the disk: the writer before may have died, or failed, between writing a root and
-/// its sync, and readers see that root already. So the pages are written back as they are, and synced, unless this
+/// its sync, and readers see that root already. So the pages are written back as they count, and synced, unless this
 /// handle did so itself and nobody has written one since.
 fn settled_roots(shared: &Shared) -> Result<[Root; 3]> {
     let slots = read_roots(&*shared.storage)?;
@@ -164,6 +164,7 @@ fn settled_roots(shared: &Shared) -> Result<[Root; 3]> {
             .storage
             .read_at(first, pages.as_flattened_mut())
             .map_err(|error| failed("read the roots", error))?;
+        let pages = pages.map(|page| Root::mended_page(&page));
         shared
             .storage
             .write_at(first, pages.as_flattened())

@@ -1,0 +1,390 @@
+//! What a power loss may leave of a file, tried for every moment and every part of what had not been synced.
+//!
+//! [`Disk`] is a file in memory that logs what a writer asks of it. The log is then played back up to each of its entries: what came before the last sync
+//! is on the disk, and of what came after it any part may be. Whatever is left must open at the last commit that was
+//! acknowledged, or at the one that was under way, and be whole.
+
+use super::pins::PINS;
+use super::{OpenOptions, Store, newest_snapshot, write_new_store};
+use crate::format::twin::PAGE_LEN;
+use crate::storage::{MemoryStorage, Source, Storage};
+use crate::{ArraySpec, Dtype, Selection};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a writer asked of the file.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(u64, Vec<u8>),
+    Sync,
+    /// A commit was acknowledged.
+    Acknowledged(u64),
+}
+
+/// A file in memory that remembers what was asked of it.
+#[derive(Default)]
+struct Disk {
+    bytes: Mutex<Vec<u8>>,
+    steps: Mutex<Vec<Step>>,
+    /// Bytes that others have locked.
+    others: Mutex<BTreeSet<u64>>,
+    /// A byte that another one will lock when the next root is being written.
+    late: Mutex<Option<u64>>,
+}
+
+impl Disk {
+    fn copy(&self) -> MemoryStorage {
+        MemoryStorage::new(Arc::new(self.bytes.lock().clone()))
+    }
+}
+
+fn apply(bytes: &mut Vec<u8>, offset: u64, new: &[u8]) {
+    let offset = offset as usize;
+    bytes.resize(bytes.len().max(offset + new.len()), 0);
+    bytes[offset..][..new.len()].copy_from_slice(new);
+}
+
+impl Storage for Arc<Disk> {
+    fn name(&self) -> &Path {
+        Path::new("<disk>")
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes.lock().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.copy().read_at(offset, buf)
+    }
+
+    fn source(&self, _end: u64, _copying: bool) -> io::Result<Arc<dyn Source>> {
+        Ok(Arc::new(DiskSource(self.clone())))
+    }
+
+    fn lock(&self, _at: u64, _alone: bool) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn unlock(&self, _at: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn conflict(&self, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
+        Ok(self.others.lock().range(range).next_back().map(|&byte| byte..byte + 1))
+    }
+
+    fn lock_whole(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn unlock_whole(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if root_page(offset).is_some() && bytes.len() == PAGE_LEN {
+            self.others.lock().extend(self.late.lock().take());
+        }
+        apply(&mut self.bytes.lock(), offset, bytes);
+        self.steps.lock().push(Step::Write(offset, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.steps.lock().push(Step::Sync);
+        Ok(())
+    }
+}
+
+struct DiskSource(Arc<Disk>);
+
+impl Source for DiskSource {
+    fn borrow(&self, _offset: u64, _len: usize) -> Option<&[u8]> {
+        None
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, buf)
+    }
+}
+
+const ITEMS: u64 = 600;
+
+fn items(generation: u64) -> Vec<u32> {
+    (0..ITEMS as u32).map(|n| (n ^ generation as u32).wrapping_mul(0x9E37_79B9)).collect()
+}
+
+fn open(disk: &Arc<Disk>) -> Store {
+    Store::open_storage(Arc::new(disk.clone()), &OpenOptions::new().threads(1), true).unwrap()
+}
+
+/// Overwrites the array `commits` times, with a writer for each one or two commits.
+fn commit(disk: &Arc<Disk>, commits: usize) {
+    let store = open(disk);
+    let mut writer = store.writer().unwrap();
+    for n in 0..commits {
+        if n % 2 == 1 {
+            drop(writer);
+            writer = store.writer().unwrap();
+        }
+        let generation = writer.next_generation();
+        if writer.kind("a").unwrap().is_none() {
+            let spec = ArraySpec::new(Dtype::U32, [ITEMS]).chunks([256]).blocks([64]);
+            writer.create_array("a", &spec).unwrap();
+        }
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        writer.commit().unwrap();
+        disk.steps.lock().push(Step::Acknowledged(generation));
+    }
+}
+
+/// A new store, as it is on the disk, and the log of some commits to it.
+fn history(commits: usize) -> (Vec<u8>, Vec<Step>) {
+    let disk = Arc::new(Disk::default());
+    write_new_store(&disk).unwrap();
+    let new = disk.bytes.lock().clone();
+    disk.steps.lock().clear();
+    commit(&disk, commits);
+    let steps = disk.steps.lock().clone();
+    (new, steps)
+}
+
+/// That `bytes` open at the acknowledged generation or the next, whole.
+fn check(bytes: &[u8], acknowledged: u64) -> Result<u64, String> {
+    let store = OpenOptions::new()
+        .threads(1)
+        .from_bytes(bytes.to_vec())
+        .map_err(|error| format!("does not open: {error}"))?;
+    let generation = store.snapshot().generation();
+    if generation != acknowledged && generation != acknowledged + 1 {
+        return Err(format!("opens at {generation}, {acknowledged} was acknowledged"));
+    }
+    if generation > 1 {
+        let array = store.array("a").map_err(|error| error.to_string())?;
+        let found: Vec<u32> = array.read(&Selection::all()).map_err(|error| error.to_string())?;
+        if found != items(generation) {
+            return Err(format!("generation {generation} has items of another"));
+        }
+    }
+    let report = store.verify().map_err(|error| error.to_string())?;
+    // A root page may have been torn; the next writer mends it.
+    match report.findings.iter().find(|finding| !finding.what.starts_with("copy ")) {
+        None => Ok(generation),
+        Some(finding) => Err(format!("verify: {finding:?}")),
+    }
+}
+
+/// Calls `visit` with what may be left after each step of a history, and the generation acknowledged by then.
+fn losses(
+    new: &[u8],
+    steps: &[Step],
+    visit: &mut dyn FnMut(&[u8], u64) -> Result<(), String>,
+) -> Result<(), String> {
+    let (mut durable, mut acknowledged) = (new.to_vec(), 1);
+    let mut pending: Vec<(u64, &[u8])> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Write(offset, bytes) => pending.push((*offset, bytes)),
+            Step::Sync => {
+                pending.drain(..).for_each(|(offset, bytes)| apply(&mut durable, offset, bytes));
+            }
+            Step::Acknowledged(generation) => acknowledged = *generation,
+        }
+        for kept in subsets(pending.len()) {
+            let mut bytes = durable.clone();
+            kept.iter().for_each(|&n| apply(&mut bytes, pending[n].0, pending[n].1));
+            visit(&bytes, acknowledged)?;
+        }
+        // The last write may be torn, with all before it or none.
+        if let (Step::Write(offset, last), Some((_, before))) = (step, pending.split_last()) {
+            for before in [before, &[]] {
+                for cut in cuts(last.len()) {
+                    for part in [0..cut, cut..last.len()] {
+                        let mut bytes = durable.clone();
+                        before.iter().for_each(|(offset, new)| apply(&mut bytes, *offset, new));
+                        apply(&mut bytes, offset + part.start as u64, &last[part]);
+                        visit(&bytes, acknowledged)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which of `count` writes reached the disk: each subset if they are few; else none, all, each prefix, all but one, one.
+fn subsets(count: usize) -> Vec<Vec<usize>> {
+    if count <= 6 {
+        return (0..1usize << count)
+            .map(|bits| (0..count).filter(|n| bits >> n & 1 == 1).collect())
+            .collect();
+    }
+    let mut subsets: Vec<Vec<usize>> = (0..=count).map(|len| (0..len).collect()).collect();
+    subsets.extend((0..count).map(|without| (0..count).filter(|&n| n != without).collect()));
+    subsets.extend((0..count).map(|one| vec![one]));
+    subsets
+}
+
+/// Where a write of `len` bytes may be torn: at sectors and pages, and at some bytes between.
+fn cuts(len: usize) -> impl Iterator<Item = usize> {
+    (1..len).filter(|cut| cut % 512 == 0 || cut % 173 == 0)
+}
+
+/// The first loss that breaks a promise.
+fn first_broken(new: &[u8], steps: &[Step]) -> Option<String> {
+    losses(new, steps, &mut |bytes, acknowledged| check(bytes, acknowledged).map(|_| ())).err()
+}
+
+fn root_page(offset: u64) -> Option<u64> {
+    (4096..16384).contains(&offset).then_some(offset / 4096)
+}
+
+#[test]
+fn a_power_loss_leaves_the_last_commit_or_the_one_under_way() {
+    let (new, steps) = history(7);
+    assert_eq!(first_broken(&new, &steps), None);
+}
+
+#[test]
+fn a_store_goes_on_after_a_power_loss_and_after_another_one() {
+    let (new, steps) = history(4);
+    let mut seen = 0;
+    losses(&new, &steps, &mut |bytes, acknowledged| {
+        let found = check(bytes, acknowledged)?;
+        seen += 1;
+        // Each eleventh is enough: the second history has as many losses as the first.
+        if seen % 11 != 0 {
+            return Ok(());
+        }
+        let disk = Arc::new(Disk { bytes: Mutex::new(bytes.to_vec()), ..Disk::default() });
+        commit(&disk, 2);
+        let report = open(&disk).verify().map_err(|error| error.to_string())?;
+        assert!(report.is_clean(), "{report:?}");
+        let steps = disk.steps.lock().clone();
+        losses(bytes, &steps, &mut |bytes, acknowledged| check(bytes, acknowledged.max(found)).map(|_| ()))
+    })
+    .unwrap();
+    assert!(seen > 100);
+}
+
+#[test]
+fn without_the_sync_before_the_root_a_power_loss_breaks_it() {
+    let (new, mut steps) = history(7);
+    let before_root = |steps: &[Step], n: usize| matches!(steps.get(n + 1), Some(Step::Write(offset, bytes)) if bytes.len() == PAGE_LEN && root_page(*offset).is_some());
+    let lost: Vec<usize> =
+        (0..steps.len()).filter(|&n| matches!(steps[n], Step::Sync) && before_root(&steps, n)).collect();
+    assert_eq!(lost.len(), 7);
+    lost.into_iter().rev().for_each(|n| drop(steps.remove(n)));
+    assert!(first_broken(&new, &steps).is_some());
+}
+
+#[test]
+fn without_the_sync_after_the_root_a_power_loss_breaks_it() {
+    let (new, mut steps) = history(7);
+    for n in (1..steps.len()).rev() {
+        if matches!((&steps[n - 1], &steps[n]), (Step::Sync, Step::Acknowledged(_))) {
+            steps.remove(n - 1);
+        }
+    }
+    assert!(first_broken(&new, &steps).is_some());
+}
+
+#[test]
+fn a_commit_writes_another_page_than_that_of_the_newest_root() {
+    // A torn page does no harm by itself, since a record stands twice in it; but a page may be lost as a whole.
+    let (_, steps) = history(9);
+    let pages: Vec<u64> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Write(offset, bytes) if bytes.len() == PAGE_LEN => root_page(*offset),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pages.len(), 9);
+    // The new store's root is in the first page. Each commit takes the oldest one.
+    assert_eq!(pages[..4], [2, 3, 1, 2]);
+    assert!(pages.windows(3).all(|last| last[0] != last[1] && last[1] != last[2] && last[0] != last[2]));
+}
+
+#[test]
+fn space_of_the_last_synced_root_that_is_reused_breaks_it() {
+    let (new, mut steps) = history(7);
+    // The root of each commit comes to the disk with the one after it: what it let go of is overwritten too early.
+    let roots: Vec<usize> = (0..steps.len())
+        .filter(|&n| matches!(&steps[n], Step::Write(offset, bytes) if bytes.len() == PAGE_LEN && root_page(*offset).is_some()))
+        .collect();
+    let last = *roots.last().unwrap();
+    let root = steps.remove(last);
+    steps.push(root);
+    for n in roots[..roots.len() - 1].iter().rev() {
+        let root = steps.remove(*n);
+        let next = steps[*n..].iter().position(|step| matches!(step, Step::Acknowledged(_))).unwrap();
+        steps.insert(n + next + 1, root);
+    }
+    assert!(first_broken(&new, &steps).is_some());
+}
+
+#[test]
+fn a_pin_that_comes_while_the_root_is_written_is_seen_before_space_is_reused() {
+    let disk = Arc::new(Disk::default());
+    write_new_store(&disk).unwrap();
+    commit(&disk, 3);
+    // The writer's own handle has the state before pinned, and not this one.
+    let store = open(&disk);
+    let mut writer = store.writer().unwrap();
+    let generation = writer.next_generation();
+    writer.write("a", &Selection::all(), &items(generation)).unwrap();
+    drop(writer.commit().unwrap());
+    let old = open(&disk).snapshot();
+    *disk.late.lock() = Some(PINS + old.generation());
+    for _ in 0..6 {
+        let generation = writer.next_generation();
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        let newest = writer.commit().unwrap();
+        let listed = newest.root().alive.iter().any(|(generation, _)| *generation == old.generation());
+        assert!(!listed, "a pin that came too late to be listed does not become alive");
+        let found: Vec<u32> = old.array("a").unwrap().read(&Selection::all()).unwrap();
+        assert_eq!(found, items(old.generation()));
+    }
+}
+
+#[test]
+fn a_reader_that_was_slow_starts_again_unless_its_generation_is_alive() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    writer.create_array("a", &ArraySpec::new(Dtype::U32, [ITEMS])).unwrap();
+    let mut overwrite = || {
+        let generation = writer.next_generation();
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        writer.commit().unwrap().generation()
+    };
+    let first = overwrite();
+    let reader = Store::open(&path).unwrap();
+    store.refresh().unwrap();
+    // Read, and pinned by somebody else: alive, whatever is published before it is pinned here.
+    let root = reader.shared.newest_root().unwrap();
+    assert_eq!(root.generation, first);
+    let slow = Store::open(&path).unwrap();
+    let last = (0..5).map(|_| overwrite()).last().unwrap();
+    let snapshot = newest_snapshot(&slow.shared, root.clone()).unwrap();
+    assert_eq!(snapshot.generation(), first);
+    assert_eq!(snapshot.array("a").unwrap().read::<u32>(&Selection::all()).unwrap(), items(first));
+    // Let go by all: it is gone, and the newest is taken.
+    drop((snapshot, slow, reader));
+    store.refresh().unwrap();
+    let newest = (0..5).map(|_| overwrite()).last().unwrap();
+    let late = Store::open(&path).unwrap();
+    let snapshot = newest_snapshot(&late.shared, root).unwrap();
+    assert_eq!(snapshot.generation(), newest);
+    assert!(newest > last);
+}
