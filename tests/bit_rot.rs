@@ -6,7 +6,7 @@
 mod everything;
 mod forge;
 
-use brickmap::{ArraySpec, Attributes, Backend, Codec, Dtype, OpenOptions, Selection, Store, Writer};
+use brickmap::{ArraySpec, Attributes, Backend, Codec, Dtype, Error, OpenOptions, Selection, Store, Writer};
 use everything::{Outcome, Part, name, parts, read_part};
 use forge::Contents;
 use std::os::unix::fs::FileExt;
@@ -360,31 +360,31 @@ fn verify_names_every_flip() {
 fn a_lost_root_page_is_refused_unless_what_is_left_will_do() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.brick");
-    let store = brickmap::Store::create(&path).unwrap();
+    let store = Store::create(&path).unwrap();
     let mut writer = store.writer().unwrap();
     for generation in 2..=5u32 {
         if generation == 2 {
-            writer.create_array("a", &brickmap::ArraySpec::new(brickmap::Dtype::U32, [100])).unwrap();
+            writer.create_array("a", &ArraySpec::new(Dtype::U32, [100])).unwrap();
         }
-        writer.write("a", &brickmap::Selection::all(), &[generation; 100]).unwrap();
+        writer.write("a", &Selection::all(), &[generation; 100]).unwrap();
         writer.commit().unwrap();
     }
     drop((writer, store));
     let whole = std::fs::read(&path).unwrap();
-    let recovering = || brickmap::OpenOptions::new().recover(true);
+    let recovering = || OpenOptions::new().recover(true);
     for slot in 0..3 {
         let page = 4096 * (slot + 1);
         let lost = u64::from_le_bytes(whole[page + 8..page + 16].try_into().unwrap());
         let mut bytes = whole.clone();
         bytes[page..page + 4096].fill(0xA5);
         std::fs::write(&path, &bytes).unwrap();
-        assert!(matches!(brickmap::Store::open(&path), Err(brickmap::Error::Corrupt { .. })), "page {slot}");
+        assert!(matches!(Store::open(&path), Err(Error::Corrupt { .. })), "page {slot}");
         let snapshot = recovering().open(&path).unwrap().snapshot();
         assert_eq!(snapshot.generation(), if lost == 5 { 4 } else { 5 });
-        assert!(matches!(recovering().write(true).open(&path), Err(brickmap::Error::InvalidArgument { .. })));
+        assert!(matches!(recovering().write(true).open(&path), Err(Error::InvalidArgument { .. })));
     }
     let mut bytes = whole;
     bytes[4096..4 * 4096].fill(0xA5);
     std::fs::write(&path, &bytes).unwrap();
-    assert!(matches!(recovering().open(&path), Err(brickmap::Error::Corrupt { .. })));
+    assert!(matches!(recovering().open(&path), Err(Error::Corrupt { .. })));
 }

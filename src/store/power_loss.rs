@@ -182,12 +182,11 @@ fn check(bytes: &[u8], acknowledged: u64) -> Result<u64, String> {
     }
 }
 
+/// Is given what may be left, and the generation that was acknowledged by then.
+type Visit<'a> = dyn FnMut(&[u8], u64) -> Result<(), String> + 'a;
+
 /// Calls `visit` with what may be left after each step of a history, and the generation acknowledged by then.
-fn losses(
-    new: &[u8],
-    steps: &[Step],
-    visit: &mut dyn FnMut(&[u8], u64) -> Result<(), String>,
-) -> Result<(), String> {
+fn losses(new: &[u8], steps: &[Step], visit: &mut Visit<'_>) -> Result<(), String> {
     let (mut durable, mut acknowledged) = (new.to_vec(), 1);
     let mut pending: Vec<(u64, &[u8])> = Vec::new();
     for step in steps {
