@@ -13,8 +13,8 @@ const SPECIFICATION: &str = include_str!("../SPEC.md");
 fn example() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("example.brick");
-    let store = Store::create(&path).unwrap();
-    let mut writer = store.writer().unwrap();
+    // The handle goes before the commit, so that nothing is pinned: the id of a generation in use is random too.
+    let mut writer = Store::create(&path).unwrap().writer().unwrap();
     writer.create_array("t", &ArraySpec::new(Dtype::I16, [3])).unwrap();
     writer.write("t", &Selection::all(), &[1i16, 2, -3]).unwrap();
     let attributes = serde_json::from_str(r#"{"units":"K"}"#).unwrap();

@@ -45,7 +45,8 @@ use std::sync::Arc;
 /// An open `.brick` file, or the bytes of one.
 ///
 /// The handle can be shared between threads. It holds the newest [`Snapshot`] as of opening or of the last
-/// [`Store::refresh`]; arrays and views hold the snapshot that they came from.
+/// [`Store::refresh`]; arrays and views hold the snapshot that they came from. While a snapshot is held its space in the
+/// file is kept, also that of the handle itself: one that writes again and again should refresh now and then.
 ///
 /// ```
 /// use brickmap::{ArraySpec, Dtype, Selection, Store};

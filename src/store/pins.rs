@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The byte that the writer locks.
 pub(super) const WRITER: u64 = 1 << 62;
 /// The byte of generation 0.
-pub(super) const PINS: u64 = WRITER + (1 << 61);
+pub(super) const PINS: u64 = WRITER + 1;
 
 /// The pins of one open file.
 pub(crate) struct Pins {

@@ -325,7 +325,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// Trees of generation 1 in memory.
+    /// Trees in memory.
     struct Trees {
         file: Vec<u8>,
         space: Space,
@@ -335,7 +335,11 @@ mod tests {
         fn frames(&self) -> Frames {
             let end = self.space.end();
             let source = MemoryStorage::new(Arc::new(self.file.clone())).source(end, false).unwrap();
-            Frames::new(source, Bounds { end, generation: 1 }, Path::new("<memory>").into())
+            Frames::new(
+                source,
+                Bounds { end, generation: self.space.generation() },
+                Path::new("<memory>").into(),
+            )
         }
 
         fn flush(&mut self, mut tree: TreeEdit) -> Pointer {
@@ -362,6 +366,8 @@ mod tests {
             tree.insert(&frames, &mut trees.space, &key(n), vec![n as u8]).unwrap();
         }
         let full = trees.flush(tree);
+        // What the tree is made of is not free at once when it is let go.
+        trees.space.advance(None);
         let frames = trees.frames();
         let level = tree::page(&frames, &full, &tree::WHOLE, &mut Vec::new()).unwrap().level();
         assert_eq!(level, 2, "the test needs a tree of three levels");
