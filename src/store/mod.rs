@@ -347,6 +347,17 @@ impl Head {
         Root::parse_page(&self.pages[slot + 1]).map_err(|refusal| refusal.at(place))
     }
 
+    /// The roots of all three pages. A page without a valid copy is damage.
+    #[cfg(feature = "write")]
+    fn roots(&self, file: &Path) -> Result<[Root; 3]> {
+        Ok([self.root(0, file)?, self.root(1, file)?, self.root(2, file)?])
+    }
+
+    #[cfg(feature = "write")]
+    fn root_pages(&self) -> [[u8; PAGE_LEN]; 3] {
+        [self.pages[1], self.pages[2], self.pages[3]]
+    }
+
     /// The newest root. A page without a valid copy is damage, since the newest root may have stood there; to recover
     /// what is readable, the newest of those that are left will do.
     fn newest(&self, file: &Path, recover: bool) -> Result<Root> {
@@ -369,13 +380,6 @@ impl Head {
             (None, None) => Err(Damage::new("no root").at(Place { file: file.into(), ..Place::default() })),
         }
     }
-}
-
-/// The roots in the three root pages. A page without a valid copy is damage.
-#[cfg(feature = "write")]
-fn read_roots(storage: &dyn Storage) -> Result<[Root; 3]> {
-    let (head, file) = (Head::read(storage)?, storage.name());
-    Ok([head.root(0, file)?, head.root(1, file)?, head.root(2, file)?])
 }
 
 /// That the name of an open file still stands for it.

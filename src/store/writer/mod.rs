@@ -20,11 +20,10 @@ pub(crate) use space::Space;
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
 use super::{
-    Attributes, EntryKind, Frames, Shared, Snapshot, check_in_place, parse_attributes, path, read_roots,
+    Attributes, EntryKind, Frames, Head, Shared, Snapshot, check_in_place, parse_attributes, path,
     snapshot_of, tree,
 };
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::twin::PAGE_LEN;
 use crate::format::{
     ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord,
     RawTable, Record, Root,
@@ -150,26 +149,20 @@ pub(crate) fn extents_of_entry(
 /// its sync, and readers see that root already. So the pages are written back as they count, and synced, unless this
 /// handle did so itself and nobody has written one since.
 fn settled_roots(shared: &Shared) -> Result<[Root; 3]> {
-    let slots = read_roots(&*shared.storage)?;
+    let storage = &*shared.storage;
+    let head = Head::read(storage)?;
+    let slots = head.roots(storage.name())?;
     let mut durable = shared.durable.lock();
     if durable.as_ref() != Some(&slots) {
-        let failed = |action: &str, source: io::Error| Error::Io {
-            action: action.to_owned(),
-            file: shared.storage.name().to_path_buf(),
-            source,
-        };
-        let mut pages = [[0; PAGE_LEN]; 3];
-        let first = crate::format::root_offset(0);
-        shared
-            .storage
-            .read_at(first, pages.as_flattened_mut())
-            .map_err(|error| failed("read the roots", error))?;
-        let pages = pages.map(|page| Root::mended_page(&page));
-        shared
-            .storage
-            .write_at(first, pages.as_flattened())
-            .and_then(|()| shared.storage.sync_data())
-            .map_err(|error| failed("write the roots back", error))?;
+        let pages = head.root_pages().map(|page| Root::mended_page(&page));
+        storage
+            .write_at(crate::format::root_offset(0), pages.as_flattened())
+            .and_then(|()| storage.sync_data())
+            .map_err(|source| Error::Io {
+                action: "write the roots back".into(),
+                file: storage.name().to_path_buf(),
+                source,
+            })?;
         *durable = Some(slots.clone());
     }
     Ok(slots)
