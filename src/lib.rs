@@ -77,7 +77,7 @@ pub use progress::{Progress, ProgressCallback};
 pub use selection::{Axis, Selection};
 pub use shape::{MAX_LEN, MAX_NDIM};
 pub use storage::Backend;
-#[cfg(feature = "write")]
-pub use store::Writer;
 pub use store::{Attributes, Change, ChangeKind, Entry, EntryKind, OpenOptions, Snapshot, Store};
+#[cfg(feature = "write")]
+pub use store::{Durability, Writer};
 pub use verify::{Finding, Report};

@@ -1,15 +1,19 @@
 //! Who keeps whom out, across open files and processes.
 
+mod processes;
+
 use brickmap::{ArraySpec, Backend, Codec, Dtype, Error, OpenOptions, Selection, Store};
-use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(target_os = "linux")]
+use processes::{FILE, PART, calls_on, count, system_calls};
+use processes::{hear, say, start};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
+#[cfg(target_os = "linux")]
+use std::process::Command;
 use std::time::Duration;
 
 const ITEMS: u64 = 200_000;
-/// Tells this program, started by one of its tests, which part it has to play.
-const PART: &str = "BRICKMAP_TEST_PART";
-const FILE: &str = "BRICKMAP_TEST_FILE";
 
 fn open_to_write(path: &Path) -> Store {
     OpenOptions::new().write(true).open(path).unwrap()
@@ -43,36 +47,11 @@ fn check(store: &Store) -> u64 {
     snapshot.generation()
 }
 
-/// Starts this program again to play a part: the test of the name `part` and nothing else.
-fn start(part: &str, path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "parts", "--nocapture", "--quiet"])
-        .env(PART, part)
-        .env(FILE, path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// The lines that a part says, from the next one that starts with `what`.
-fn hear(lines: &mut impl Iterator<Item = std::io::Result<String>>, what: &str) -> String {
-    lines
-        .map(|line| line.unwrap())
-        .find(|line| line.starts_with(what))
-        .unwrap_or_else(|| panic!("no '{what}'"))
-}
-
-fn say(text: &str) {
-    println!("{text}");
-    std::io::stdout().flush().unwrap();
-}
-
 /// Not a test of its own: what the other processes of the tests below do.
 #[test]
 fn parts() {
-    let (Ok(part), Some(path)) = (std::env::var(PART), std::env::var_os(FILE)) else { return };
-    let path = Path::new(&path);
+    let Some((part, path)) = processes::my_part() else { return };
+    let path = &path;
     match &part[..] {
         "hold" => {
             let store = open_to_write(path);
@@ -211,51 +190,6 @@ fn fault_5_a_limit_of_file_size_is_an_error_and_not_a_signal() {
     fill(&mut store.writer().unwrap());
 }
 
-/// The system calls that a part makes: lines of strace, without those of the start of the program.
-#[cfg(target_os = "linux")]
-fn system_calls(part: &str, path: &Path) -> Option<Vec<String>> {
-    let log = path.with_extension("strace");
-    let program = std::env::current_exe().unwrap();
-    let traced = Command::new("strace")
-        .args([
-            "-f",
-            "-qq",
-            "-e",
-            "trace=open,openat,close,read,pread64,preadv,pwrite64,fcntl,fdatasync,fsync",
-            "-o",
-        ])
-        .arg(&log)
-        .arg(program)
-        .args(["--exact", "parts", "--nocapture", "--quiet"])
-        .env(PART, part)
-        .env(FILE, path)
-        .output();
-    let Ok(output) = traced else {
-        println!("skipped: there is no strace");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = std::fs::read_to_string(log).unwrap();
-    Some(text.lines().map(str::to_owned).collect())
-}
-
-/// The calls on the descriptor that the file at `path` was opened as, and how often it was opened.
-#[cfg(target_os = "linux")]
-fn calls_on(calls: &[String], path: &str) -> (usize, Vec<String>) {
-    let quoted = format!("\"{path}\"");
-    let opened: Vec<usize> = (0..calls.len()).filter(|&n| calls[n].contains(&quoted)).collect();
-    let Some(&first) = opened.first() else { return (0, Vec::new()) };
-    let descriptor = calls[first].rsplit("= ").next().unwrap().trim();
-    let on = [format!("({descriptor},"), format!("({descriptor})")];
-    let calls = calls[first + 1..].iter().filter(|call| on.iter().any(|on| call.contains(on))).cloned();
-    (opened.len(), calls.collect())
-}
-
-#[cfg(target_os = "linux")]
-fn count(calls: &[String], name: &str) -> usize {
-    calls.iter().filter(|call| call.contains(name)).count()
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn opening_and_reading_one_slice_takes_few_system_calls() {
@@ -283,8 +217,8 @@ fn creating_writing_and_committing_opens_and_closes_once() {
     assert_eq!((opened, count(&on_file, "close(")), (1, 1), "{on_file:#?}");
     let (opened, on_directory) = calls_on(&calls, directory.path().to_str().unwrap());
     assert_eq!((opened, count(&on_directory, "fsync(")), (1, 1), "{on_directory:#?}");
-    // A new store; the root pages as they were found; the frames of the commit; its root.
-    assert_eq!(count(&on_file, "fdatasync("), 4, "{on_file:#?}");
+    // A new store; the frames of the commit; its root.
+    assert_eq!(count(&on_file, "fdatasync("), 3, "{on_file:#?}");
     let position = |what: &str| on_file.iter().position(|call| call.contains(what)).unwrap();
     assert!(position("F_OFD_SETLK") < position("pwrite64("), "locked before a byte is written: {on_file:#?}");
 }

@@ -731,8 +731,8 @@ class Store:
             need(copies, f"no valid copy in root page {page - 1}")
             roots.append(read_root(
                 max(copies, key=lambda c: unpack("Q", c, 8))))
-        # The sort is stable: of equal generations the lowest page is first.
-        roots.sort(key=lambda root: root.generation, reverse=True)
+        # The sort is stable: of equal generations a synced one, and of these the lowest page, is first.
+        roots.sort(key=lambda root: (root.generation, not root.flags & 1), reverse=True)
         newest = roots[0]
         if not newest.flags & 1 or newest.boot == this_boot():
             return newest

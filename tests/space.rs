@@ -1,6 +1,6 @@
 //! What overwriting costs in file space, with and without readers, and that what a reader sees stays as it was.
 
-use brickmap::{ArraySpec, Codec, Dtype, Error, OpenOptions, Selection, Snapshot, Store};
+use brickmap::{ArraySpec, Codec, Dtype, Durability, Error, OpenOptions, Selection, Snapshot, Store};
 use std::path::{Path, PathBuf};
 
 const SHAPE: [u64; 2] = [512, 1024];
@@ -103,6 +103,23 @@ fn a_reader_that_never_refreshes_costs_one_copy_and_keeps_what_it_sees() {
         overwrite(&store);
     }
     assert_eq!(growth(&path), before, "space is reused once the pin is gone");
+}
+
+#[test]
+fn commits_that_are_synced_later_cost_one_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, store) = create(directory.path());
+    let mut writer = store.writer().unwrap();
+    for n in 0..50 {
+        let generation = writer.next_generation();
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        check(&writer.commit_with(Durability::Deferred).unwrap());
+        if n % 7 == 6 {
+            writer.sync().unwrap();
+        }
+    }
+    assert!(growth(&path) < 3.0 + SLACK, "{}", growth(&path));
+    assert_clean(&path);
 }
 
 #[test]
@@ -269,7 +286,11 @@ fn random_commits_account_for_every_byte() {
             continue;
         }
         expected[from as usize..(from + len) as usize].copy_from_slice(&part);
-        let committed = writer.commit().unwrap();
+        let durability = if draw(2) == 0 { Durability::Full } else { Durability::Deferred };
+        let committed = writer.commit_with(durability).unwrap();
+        if draw(6) == 0 {
+            writer.sync().unwrap();
+        }
         let report = Store::open(&path).unwrap().verify().unwrap();
         assert!(report.is_clean(), "commit {n}: {report:?}");
         if draw(5) == 0 {

@@ -62,6 +62,11 @@ impl Root {
         }
     }
 
+    /// What a commit is known by.
+    pub(crate) fn id(&self) -> (u64, u64) {
+        (self.generation, self.commit_id)
+    }
+
     /// What pointers below this root may say.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { end: self.end, generation: self.generation }

@@ -189,6 +189,10 @@ impl Storage for FileStorage {
         self.file.with(fs4::FileExt::unlock)
     }
 
+    fn boot_id(&self) -> [u8; 16] {
+        super::boot::id()
+    }
+
     #[cfg(unix)]
     fn is_in_place(&self) -> io::Result<bool> {
         use std::os::unix::fs::MetadataExt;
@@ -213,6 +217,14 @@ impl Storage for FileStorage {
     #[cfg(feature = "write")]
     fn sync_data(&self) -> io::Result<()> {
         self.file.with(File::sync_data)
+    }
+
+    #[cfg(feature = "write")]
+    fn sync_directory(&self) -> io::Result<()> {
+        match self.full_path.parent() {
+            Some(directory) => File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
     }
 }
 

@@ -57,6 +57,10 @@ impl Storage for MemoryStorage {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn boot_id(&self) -> [u8; 16] {
+        super::boot::id()
+    }
+
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -68,6 +72,11 @@ impl Storage for MemoryStorage {
 
     #[cfg(feature = "write")]
     fn sync_data(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn sync_directory(&self) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 }

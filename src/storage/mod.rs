@@ -7,6 +7,7 @@
 //! [`Source::borrow`] says whether a range can be had without a copy. What needs the operating system is in this
 //! folder and nowhere else.
 
+mod boot;
 mod file;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod locks;
@@ -77,6 +78,9 @@ pub(crate) trait Storage: Send + Sync {
     #[cfg(feature = "write")]
     fn unlock_whole(&self) -> io::Result<()>;
 
+    /// The id of this boot of the system; zero if it cannot be known.
+    fn boot_id(&self) -> [u8; 16];
+
     /// Whether the name under which the file was opened still stands for it.
     fn is_in_place(&self) -> io::Result<bool>;
 
@@ -87,6 +91,10 @@ pub(crate) trait Storage: Send + Sync {
     /// Waits until what was written is on the disk.
     #[cfg(feature = "write")]
     fn sync_data(&self) -> io::Result<()>;
+
+    /// Waits until the file's name is on the disk.
+    #[cfg(feature = "write")]
+    fn sync_directory(&self) -> io::Result<()>;
 }
 
 /// The extents of one snapshot.

@@ -8,7 +8,9 @@
 
 mod cache;
 mod changes;
+mod doubt;
 mod frames;
+mod head;
 pub(crate) mod index;
 mod options;
 pub(crate) mod path;
@@ -24,6 +26,8 @@ pub(crate) use cache::{BlockCache, BlockKey, Lookup};
 pub use changes::{Change, ChangeKind};
 pub(crate) use frames::Frames;
 pub(crate) use index::{ChunkIndex, StoredIndex};
+#[cfg(feature = "write")]
+pub use options::Durability;
 pub use options::OpenOptions;
 pub(crate) use snapshot::parse_attributes;
 pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
@@ -32,15 +36,18 @@ pub use writer::Writer;
 #[cfg(feature = "write")]
 pub(crate) use writer::{Space, Staged, StagedArray, Staging};
 
+use self::head::{Head, Roots};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::twin::PAGE_LEN;
-use crate::format::{DATA_START, Root, Superblock, SuperblockError};
+use crate::format::{DATA_START, Root, Superblock};
 use crate::pool::Pool;
 use crate::storage::{FileStorage, MemoryStorage, Storage};
 use parking_lot::RwLock;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(feature = "write")]
+use std::sync::atomic::Ordering;
 
 /// An open `.brick` file, or the bytes of one.
 ///
@@ -77,23 +84,49 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pins: Arc<pins::Pins>,
     recover: bool,
+    /// A deferred commit of another boot or system, and whether it is whole.
+    verdict: parking_lot::Mutex<Option<((u64, u64), bool)>>,
     #[cfg(feature = "write")]
     writable: bool,
     #[cfg(feature = "write")]
     locking: bool,
     #[cfg(feature = "write")]
     lock_timeout: std::time::Duration,
-    /// The root pages as the last writer of this handle left them, once it has waited for the disk.
     #[cfg(feature = "write")]
-    durable: parking_lot::Mutex<Option<[Root; 3]>>,
+    durability: Durability,
+    /// The root pages as this handle left them: the synced ones are on the disk, unless nothing is.
+    #[cfg(feature = "write")]
+    settled: parking_lot::Mutex<Option<[Root; 3]>>,
+    /// Whether this handle created the store and never waited for the disk.
+    #[cfg(feature = "write")]
+    unsynced: std::sync::atomic::AtomicBool,
+    /// Whether the [`Store`] was let go.
+    #[cfg(feature = "write")]
+    closed: std::sync::atomic::AtomicBool,
     /// Whether a [`Writer`] of this handle is alive.
     #[cfg(feature = "write")]
     writing: std::sync::atomic::AtomicBool,
 }
 
 impl Shared {
-    fn newest_root(&self) -> Result<Root> {
-        Head::read(&*self.storage)?.newest(self.storage.name(), self.recover)
+    fn roots(&self) -> Result<Roots> {
+        Head::read(&*self.storage)?.roots(self.storage.name(), self.recover)
+    }
+
+    /// Whether this handle published a commit that was deferred and has not been synced.
+    #[cfg(feature = "write")]
+    fn has_deferred(&self) -> bool {
+        let settled = self.settled.lock();
+        let newest = settled.as_ref().and_then(|slots| Roots::among(slots.iter()));
+        newest.is_some_and(|roots| roots.newest.deferred.is_some())
+    }
+}
+
+#[cfg(feature = "write")]
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `Store::close`. A writer that is still there syncs when it goes.
+        let _ = self.settle();
     }
 }
 
@@ -145,7 +178,7 @@ impl Store {
 
     /// As [`Store::refresh`], whatever the name stands for now.
     pub(crate) fn follow(&self) -> Result<Snapshot> {
-        let newest = newest_snapshot(&self.shared, self.shared.newest_root()?)?;
+        let newest = newest_snapshot(&self.shared, self.shared.roots()?)?;
         let mut current = self.current.write();
         if newest.generation() > current.generation() {
             *current = newest;
@@ -160,7 +193,7 @@ impl Store {
     ///
     /// [`Error::Io`] if the locks or the roots cannot be read.
     pub fn readers(&self) -> Result<Option<Vec<u64>>> {
-        let newest = self.shared.newest_root()?.generation;
+        let newest = self.shared.roots()?.newest.generation;
         Ok(self.shared.pins.others(newest)?.map(|pinned| pinned.into_iter().collect()))
     }
 
@@ -183,6 +216,34 @@ impl Store {
     #[cfg(feature = "write")]
     pub fn writer(&self) -> Result<Writer> {
         Writer::begin(&self.shared)
+    }
+
+    /// Waits until all commits that this handle made are on the disk, as [`Writer::sync`] does for a writer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::writer`] and [`Writer::sync`], unless there is nothing to wait for.
+    #[cfg(feature = "write")]
+    pub fn sync(&self) -> Result<()> {
+        let unsynced = self.shared.unsynced.load(Ordering::Acquire);
+        if unsynced || self.shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
+    }
+
+    /// Lets the store go, after waiting for the commits that were deferred. Dropping it does the same, and hides errors.
+    /// Snapshots and arrays stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::sync`].
+    #[cfg(feature = "write")]
+    pub fn close(self) -> Result<()> {
+        self.settle()
+    }
+
+    #[cfg(feature = "write")]
+    fn settle(&self) -> Result<()> {
+        self.shared.closed.store(true, Ordering::Release);
+        if self.shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
     }
 
     /// Length of the file.
@@ -231,7 +292,7 @@ impl Store {
     fn open_storage(storage: Arc<dyn Storage>, options: &OpenOptions, writable: bool) -> Result<Store> {
         let head = Head::read(&*storage)?;
         let superblock = head.superblock(storage.name())?;
-        let root = head.newest(storage.name(), options.recover)?;
+        let roots = head.roots(storage.name(), options.recover)?;
         let shared = Shared {
             pins: pins::Pins::new(storage.clone(), options.locking),
             storage,
@@ -239,6 +300,7 @@ impl Store {
             cache: BlockCache::new(options.cache_bytes),
             pool: Pool::new(options.threads)?,
             recover: options.recover,
+            verdict: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             writable,
             #[cfg(feature = "write")]
@@ -246,14 +308,20 @@ impl Store {
             #[cfg(feature = "write")]
             lock_timeout: options.lock_timeout,
             #[cfg(feature = "write")]
-            durable: parking_lot::Mutex::new(None),
+            durability: options.durability,
+            #[cfg(feature = "write")]
+            settled: parking_lot::Mutex::new(None),
+            #[cfg(feature = "write")]
+            unsynced: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(feature = "write")]
+            closed: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
             writing: std::sync::atomic::AtomicBool::new(false),
         };
         #[cfg(not(feature = "write"))]
         let _ = writable;
         let shared = Arc::new(shared);
-        let snapshot = newest_snapshot(&shared, root)?;
+        let snapshot = newest_snapshot(&shared, roots)?;
         Ok(Store { shared, current: RwLock::new(snapshot) })
     }
 
@@ -271,26 +339,27 @@ impl Store {
         };
         let storage: Arc<dyn Storage> =
             Arc::new(FileStorage::new(file, path, options.backend).map_err(failed("create"))?);
+        let wait = options.durability != Durability::None;
         let made = writer::WriterLock::take(&storage, options).and_then(|_lock| {
-            write_new_store(&*storage).map_err(failed("write a new store"))?;
-            let directory =
-                path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            std::fs::File::open(directory).and_then(|it| it.sync_all()).map_err(failed("sync the directory"))
+            write_new_store(&*storage, wait).map_err(failed("write a new store"))?;
+            if wait { storage.sync_directory().map_err(failed("sync the directory")) } else { Ok(()) }
         });
-        match made {
-            Ok(()) => Store::open_storage(storage, options, true),
-            Err(error) => {
-                // The name was free and what is there is ours and unfinished: it is taken away again if that works.
-                let _ = std::fs::remove_file(path);
-                Err(error)
-            }
+        if let Err(error) = made {
+            // The name was free and what is there is ours and unfinished: it is taken away again if that works.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
         }
+        let slots = Head::read(&*storage)?.slots(path)?;
+        let store = Store::open_storage(storage, options, true)?;
+        *store.shared.settled.lock() = Some(slots);
+        store.shared.unsynced.store(!wait, Ordering::Release);
+        Ok(store)
     }
 }
 
 /// Writes the superblock and the three roots of an empty store.
 #[cfg(feature = "write")]
-fn write_new_store(storage: &dyn Storage) -> io::Result<()> {
+fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<()> {
     let mut file_id = [0; 16];
     writer::ids::fill(&mut file_id)?;
     let mut head = Superblock { file_id, optional_features: 0 }.encode().to_vec();
@@ -298,88 +367,7 @@ fn write_new_store(storage: &dyn Storage) -> io::Result<()> {
         head.extend_from_slice(&Root::empty(generation, writer::ids::commit_id()?).encode());
     }
     storage.write_at(0, &head)?;
-    storage.sync_data()
-}
-
-/// The four pages at the start of a file, read at once.
-struct Head {
-    pages: [[u8; PAGE_LEN]; 4],
-    /// How many of their bytes the file has.
-    len: usize,
-}
-
-impl Head {
-    fn read(storage: &dyn Storage) -> Result<Head> {
-        let failed = |source: io::Error| Error::Io {
-            action: "read the first pages".into(),
-            file: storage.name().to_path_buf(),
-            source,
-        };
-        let mut pages = [[0; PAGE_LEN]; 4];
-        let bytes = pages.as_flattened_mut();
-        let len = bytes.len().min(crate::num::saturating_usize(storage.len().map_err(failed)?));
-        storage.read_at(0, &mut bytes[..len]).map_err(failed)?;
-        Ok(Head { pages, len })
-    }
-
-    fn superblock(&self, file: &Path) -> Result<Superblock> {
-        if self.len == 0 {
-            return Err(Error::NotAStore { file: file.to_path_buf(), found: "it is empty".into() });
-        }
-        Superblock::parse(&self.pages[0]).map_err(|error| match error {
-            SuperblockError::NotAStore(found) => Error::NotAStore { file: file.to_path_buf(), found },
-            SuperblockError::Unsupported(what) => {
-                Error::Unsupported { what: format!("{}: {what}", file.display()) }
-            }
-            SuperblockError::Damaged(damage) => {
-                damage.at(Place { file: file.to_path_buf(), ..Place::default() })
-            }
-        })
-    }
-
-    /// The root in page `slot`.
-    fn root(&self, slot: usize, file: &Path) -> Result<Root> {
-        let offset = crate::format::root_offset(slot);
-        let place = Place { file: file.to_path_buf(), offset: Some(offset), ..Place::default() };
-        if self.len < self.pages.as_flattened().len() {
-            return Err(Damage::new("the file ends before its roots do: it was cut off").at(place));
-        }
-        Root::parse_page(&self.pages[slot + 1]).map_err(|refusal| refusal.at(place))
-    }
-
-    /// The roots of all three pages. A page without a valid copy is damage.
-    #[cfg(feature = "write")]
-    fn roots(&self, file: &Path) -> Result<[Root; 3]> {
-        Ok([self.root(0, file)?, self.root(1, file)?, self.root(2, file)?])
-    }
-
-    #[cfg(feature = "write")]
-    fn root_pages(&self) -> [[u8; PAGE_LEN]; 3] {
-        [self.pages[1], self.pages[2], self.pages[3]]
-    }
-
-    /// The newest root. A page without a valid copy is damage, since the newest root may have stood there; to recover
-    /// what is readable, the newest of those that are left will do.
-    fn newest(&self, file: &Path, recover: bool) -> Result<Root> {
-        let roots = [0, 1, 2].map(|slot| self.root(slot, file));
-        let mut newest: Option<Root> = None;
-        let mut damage = None;
-        for root in roots {
-            match root {
-                Ok(root) if newest.as_ref().is_none_or(|newest| root.generation > newest.generation) => {
-                    newest = Some(root);
-                }
-                Ok(_) => {}
-                Err(error) => damage = damage.or(Some(error)),
-            }
-        }
-        match (newest, damage) {
-            (Some(newest), None) => Ok(newest),
-            (Some(newest), Some(_)) if recover => Ok(newest),
-            (_, Some(error)) => Err(error),
-            (None, None) => Err(Damage::new("no root").at(Place { file: file.into(), ..Place::default() })),
-        }
-    }
+    if wait { storage.sync_data() } else { Ok(()) }
 }
 
 /// That the name of an open file still stands for it.
@@ -395,19 +383,27 @@ fn check_in_place(storage: &dyn Storage) -> Result<()> {
 /// How often a reader starts again because the writer was faster.
 const ATTEMPTS: usize = 1000;
 
-/// The snapshot of the newest root, pinned; `root` is the newest as it was read last.
+/// The snapshot of the newest root that counts, pinned; `roots` are those that were read last.
 ///
 /// The writer may have published another root between reading this one and pinning it, and looked for pins too early to
-/// see ours. So the newest root is read again: only if it is the same, or lists ours as alive, is the space kept.
-fn newest_snapshot(shared: &Arc<Shared>, mut root: Root) -> Result<Snapshot> {
+/// see ours. So the roots are read again: only if they still keep this one's space is it taken.
+fn newest_snapshot(shared: &Arc<Shared>, mut roots: Roots) -> Result<Snapshot> {
+    let mut doubted = None;
     for _ in 0..ATTEMPTS {
-        let Some(pin) = shared.pins.pin(root.generation)? else { return snapshot_of(shared, root, None) };
-        let newest = shared.newest_root()?;
-        let this = (root.generation, root.commit_id);
-        if this == (newest.generation, newest.commit_id) || newest.alive.contains(&this) {
-            return snapshot_of(shared, root, Some(pin));
+        let root = roots.best(doubted, shared.storage.name())?;
+        let pin = shared.pins.pin(root.generation)?;
+        if pin.is_some() {
+            let now = shared.roots()?;
+            if !now.keep(&root) {
+                roots = now;
+                continue;
+            }
         }
-        root = newest;
+        let id = root.id();
+        match trusted_snapshot(shared, root, pin, &roots)? {
+            Some(snapshot) => return Ok(snapshot),
+            None => doubted = Some(id),
+        }
     }
     Err(Error::Locked {
         what: format!(
@@ -415,6 +411,35 @@ fn newest_snapshot(shared: &Arc<Shared>, mut root: Root) -> Result<Snapshot> {
             shared.storage.name().display()
         ),
     })
+}
+
+/// The snapshot of `root`, unless it was deferred by another boot or system and did not come to the disk whole.
+fn trusted_snapshot(
+    shared: &Arc<Shared>,
+    root: Root,
+    pin: Option<pins::Pin>,
+    roots: &Roots,
+) -> Result<Option<Snapshot>> {
+    let id = root.id();
+    let boot_id = shared.storage.boot_id();
+    let sure = root.deferred.is_none_or(|writer| writer == boot_id && boot_id != [0; 16]);
+    if sure {
+        return snapshot_of(shared, root, pin).map(Some);
+    }
+    let mut verdict = shared.verdict.lock();
+    let known = verdict.filter(|(known, _)| *known == id).map(|(_, whole)| whole);
+    if known == Some(false) {
+        return Ok(None);
+    }
+    let snapshot = match snapshot_of(shared, root, pin) {
+        Ok(snapshot) => snapshot,
+        Err(Error::Corrupt { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let since = roots.synced.as_ref().map_or(0, |root| root.generation);
+    let whole = known == Some(true) || doubt::is_whole(&snapshot, since)?;
+    *verdict = Some((id, whole));
+    Ok(whole.then_some(snapshot))
 }
 
 /// The snapshot of `root`, whose bytes the file must have. Without a pin its space may be reused, so that bytes are

@@ -5,6 +5,28 @@ use crate::error::Result;
 use crate::storage::Backend;
 use std::path::Path;
 
+/// What a commit waits for.
+///
+/// | | the process dies | the power fails |
+/// | --- | --- | --- |
+/// | `Full` | nothing is lost | nothing is lost |
+/// | `Deferred` | nothing is lost | the last synced commit is there |
+/// | `None` | nothing is lost | the store may be damaged, which opening and reading tell |
+///
+/// Other processes see a commit at once in each case.
+#[cfg(feature = "write")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// The disk has everything before the commit returns.
+    #[default]
+    Full,
+    /// The disk gets it later: with [`Writer::sync`](crate::Writer::sync), [`Store::close`], or the next `Full` commit.
+    Deferred,
+    /// Nobody waits for the disk at all. Only for a store that was created with it and not synced since, for saving in
+    /// one go what can be made again.
+    None,
+}
+
 /// Options of opening and creating a store.
 ///
 /// ```no_run
@@ -24,6 +46,8 @@ pub struct OpenOptions {
     #[cfg(feature = "write")]
     pub(super) lock_timeout: std::time::Duration,
     #[cfg(feature = "write")]
+    pub(super) durability: Durability,
+    #[cfg(feature = "write")]
     pub(super) write: bool,
 }
 
@@ -37,6 +61,8 @@ impl Default for OpenOptions {
             recover: false,
             #[cfg(feature = "write")]
             lock_timeout: std::time::Duration::ZERO,
+            #[cfg(feature = "write")]
+            durability: Durability::default(),
             #[cfg(feature = "write")]
             write: false,
         }
@@ -92,6 +118,13 @@ impl OpenOptions {
         self
     }
 
+    /// What [`Writer::commit`](crate::Writer::commit) waits for, and [`OpenOptions::create`].
+    #[cfg(feature = "write")]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
     /// Opens for writing too, so that [`Store::writer`] works.
     #[cfg(feature = "write")]
     pub fn write(mut self, write: bool) -> Self {
@@ -119,7 +152,8 @@ impl OpenOptions {
         Store::open_memory(std::sync::Arc::new(bytes), self)
     }
 
-    /// Creates a store with nothing in it. The name must be free. The file and its directory are synced.
+    /// Creates a store with nothing in it. The name must be free. The file and its directory are synced, unless
+    /// with [`Durability::None`].
     ///
     /// # Errors
     ///

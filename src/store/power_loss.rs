@@ -5,9 +5,9 @@
 //! acknowledged, or at the one that was under way, and be whole.
 
 use super::pins::PINS;
-use super::{OpenOptions, Store, newest_snapshot, write_new_store};
+use super::{Durability, OpenOptions, Store, newest_snapshot, write_new_store};
 use crate::format::twin::PAGE_LEN;
-use crate::storage::{MemoryStorage, Source, Storage};
+use crate::storage::{Source, Storage};
 use crate::{ArraySpec, Dtype, Selection};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -21,9 +21,15 @@ use std::sync::Arc;
 enum Step {
     Write(u64, Vec<u8>),
     Sync,
-    /// A commit was acknowledged.
+    /// A commit was published, and others may have seen it.
+    Published(u64),
+    /// All commits up to this one were acknowledged to be on the disk.
     Acknowledged(u64),
 }
+
+/// The boot of the system that writes, and the one after the power came back.
+const BOOT: [u8; 16] = [7; 16];
+const NEXT_BOOT: [u8; 16] = [8; 16];
 
 /// A file in memory that remembers what was asked of it.
 #[derive(Default)]
@@ -34,11 +40,12 @@ struct Disk {
     others: Mutex<BTreeSet<u64>>,
     /// A byte that another one will lock when the next root is being written.
     late: Mutex<Option<u64>>,
+    boot_id: [u8; 16],
 }
 
 impl Disk {
-    fn copy(&self) -> MemoryStorage {
-        MemoryStorage::new(Arc::new(self.bytes.lock().clone()))
+    fn new(bytes: Vec<u8>, boot_id: [u8; 16]) -> Arc<Disk> {
+        Arc::new(Disk { bytes: Mutex::new(bytes), boot_id, ..Disk::default() })
     }
 }
 
@@ -58,7 +65,10 @@ impl Storage for Arc<Disk> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.copy().read_at(offset, buf)
+        let bytes = self.bytes.lock();
+        let part = bytes.get(offset as usize..).and_then(|rest| rest.get(..buf.len()));
+        buf.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
     }
 
     fn source(&self, _end: u64, _copying: bool) -> io::Result<Arc<dyn Source>> {
@@ -85,6 +95,10 @@ impl Storage for Arc<Disk> {
         Ok(())
     }
 
+    fn boot_id(&self) -> [u8; 16] {
+        self.boot_id
+    }
+
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(true)
     }
@@ -100,6 +114,10 @@ impl Storage for Arc<Disk> {
 
     fn sync_data(&self) -> io::Result<()> {
         self.steps.lock().push(Step::Sync);
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -126,11 +144,11 @@ fn open(disk: &Arc<Disk>) -> Store {
     Store::open_storage(Arc::new(disk.clone()), &OpenOptions::new().threads(1), true).unwrap()
 }
 
-/// Overwrites the array `commits` times, with a writer for each one or two commits.
-fn commit(disk: &Arc<Disk>, commits: usize) {
+/// Overwrites the array once for each durability, with a writer for each one or two commits.
+fn commit(disk: &Arc<Disk>, plan: &[Durability]) {
     let store = open(disk);
     let mut writer = store.writer().unwrap();
-    for n in 0..commits {
+    for (n, &durability) in plan.iter().enumerate() {
         if n % 2 == 1 {
             drop(writer);
             writer = store.writer().unwrap();
@@ -141,66 +159,98 @@ fn commit(disk: &Arc<Disk>, commits: usize) {
             writer.create_array("a", &spec).unwrap();
         }
         writer.write("a", &Selection::all(), &items(generation)).unwrap();
-        writer.commit().unwrap();
-        disk.steps.lock().push(Step::Acknowledged(generation));
+        writer.commit_with(durability).unwrap();
+        disk.steps.lock().push(match durability {
+            Durability::Full => Step::Acknowledged(generation),
+            _ => Step::Published(generation),
+        });
+        if n % 5 == 4 {
+            writer.sync().unwrap();
+            disk.steps.lock().push(Step::Acknowledged(generation));
+        }
     }
+    // What is left to sync when the handle goes is not what is looked at.
+    std::mem::forget((writer, store));
 }
 
+const FULL: [Durability; 7] = [Durability::Full; 7];
+/// The fifth and the tenth commit are synced afterwards.
+const MIXED: [Durability; 12] = {
+    use Durability::{Deferred, Full};
+    [Deferred, Deferred, Full, Deferred, Deferred, Deferred, Full, Deferred, Full, Deferred, Deferred, Full]
+};
+
 /// A new store, as it is on the disk, and the log of some commits to it.
-fn history(commits: usize) -> (Vec<u8>, Vec<Step>) {
-    let disk = Arc::new(Disk::default());
-    write_new_store(&disk).unwrap();
+fn history(plan: &[Durability]) -> (Vec<u8>, Vec<Step>) {
+    let disk = Disk::new(Vec::new(), BOOT);
+    write_new_store(&disk, true).unwrap();
     let new = disk.bytes.lock().clone();
     disk.steps.lock().clear();
-    commit(&disk, commits);
+    commit(&disk, plan);
     let steps = disk.steps.lock().clone();
     (new, steps)
 }
 
-/// That `bytes` open at the acknowledged generation or the next, whole.
-fn check(bytes: &[u8], acknowledged: u64) -> Result<u64, String> {
-    let store = OpenOptions::new()
-        .threads(1)
-        .from_bytes(bytes.to_vec())
-        .map_err(|error| format!("does not open: {error}"))?;
-    let generation = store.snapshot().generation();
-    if generation != acknowledged && generation != acknowledged + 1 {
-        return Err(format!("opens at {generation}, {acknowledged} was acknowledged"));
-    }
-    if generation > 1 {
-        let array = store.array("a").map_err(|error| error.to_string())?;
-        let found: Vec<u32> = array.read(&Selection::all()).map_err(|error| error.to_string())?;
-        if found != items(generation) {
-            return Err(format!("generation {generation} has items of another"));
+/// What may be left, and what was promised by then.
+struct Loss<'a> {
+    bytes: &'a [u8],
+    /// The newest commit that was said to be on the disk.
+    acknowledged: u64,
+    /// The commit that was published last or is under way.
+    newest: u64,
+}
+
+impl Loss<'_> {
+    /// That it opens at a commit between the acknowledged one and the one under way, whole.
+    fn check(&self, boot_id: [u8; 16]) -> Result<u64, String> {
+        let store = Arc::new(Disk::new(self.bytes.to_vec(), boot_id));
+        let store = Store::open_storage(store, &OpenOptions::new().threads(1), false)
+            .map_err(|error| format!("does not open: {error}"))?;
+        let generation = store.snapshot().generation();
+        if !(self.acknowledged..=self.newest).contains(&generation) {
+            return Err(format!("opens at {generation}, {} was acknowledged", self.acknowledged));
         }
-    }
-    let report = store.verify().map_err(|error| error.to_string())?;
-    // A root page may have been torn; the next writer mends it.
-    match report.findings.iter().find(|finding| !finding.what.starts_with("copy ")) {
-        None => Ok(generation),
-        Some(finding) => Err(format!("verify: {finding:?}")),
+        if generation > 1 {
+            let array = store.array("a").map_err(|error| error.to_string())?;
+            let found: Vec<u32> = array.read(&Selection::all()).map_err(|error| error.to_string())?;
+            if found != items(generation) {
+                return Err(format!("generation {generation} has items of another"));
+            }
+        }
+        let report = store.verify().map_err(|error| error.to_string())?;
+        // A root page may have been torn; the next writer mends it.
+        match report.findings.iter().find(|finding| !finding.what.starts_with("copy ")) {
+            None => Ok(generation),
+            Some(finding) => Err(format!("verify: {finding:?}")),
+        }
     }
 }
 
-/// Is given what may be left, and the generation that was acknowledged by then.
-type Visit<'a> = dyn FnMut(&[u8], u64) -> Result<(), String> + 'a;
+type Visit<'a> = dyn FnMut(&Loss<'_>) -> Result<(), String> + 'a;
 
-/// Calls `visit` with what may be left after each step of a history, and the generation acknowledged by then.
-fn losses(new: &[u8], steps: &[Step], visit: &mut Visit<'_>) -> Result<(), String> {
-    let (mut durable, mut acknowledged) = (new.to_vec(), 1);
+/// Calls `visit` with what may be left after each step of a history that begins with generation `first`.
+fn losses(new: &[u8], first: u64, steps: &[Step], visit: &mut Visit<'_>) -> Result<(), String> {
+    let (mut durable, mut acknowledged, mut newest) = (new.to_vec(), first, first);
     let mut pending: Vec<(u64, &[u8])> = Vec::new();
-    for step in steps {
+    for (n, step) in steps.iter().enumerate() {
         match step {
             Step::Write(offset, bytes) => pending.push((*offset, bytes)),
             Step::Sync => {
                 pending.drain(..).for_each(|(offset, bytes)| apply(&mut durable, offset, bytes));
             }
+            Step::Published(_) => {}
             Step::Acknowledged(generation) => acknowledged = *generation,
         }
+        let under_way = steps[n..].iter().find_map(|step| match step {
+            Step::Published(generation) | Step::Acknowledged(generation) => Some(*generation),
+            _ => None,
+        });
+        newest = newest.max(under_way.unwrap_or(0));
+        let mut leave = |bytes: Vec<u8>| visit(&Loss { bytes: &bytes, acknowledged, newest });
         for kept in subsets(pending.len()) {
             let mut bytes = durable.clone();
             kept.iter().for_each(|&n| apply(&mut bytes, pending[n].0, pending[n].1));
-            visit(&bytes, acknowledged)?;
+            leave(bytes)?;
         }
         // The last write may be torn, with all before it or none.
         if let (Step::Write(offset, last), Some((_, before))) = (step, pending.split_last()) {
@@ -210,7 +260,7 @@ fn losses(new: &[u8], steps: &[Step], visit: &mut Visit<'_>) -> Result<(), Strin
                         let mut bytes = durable.clone();
                         before.iter().for_each(|(offset, new)| apply(&mut bytes, *offset, new));
                         apply(&mut bytes, offset + part.start as u64, &last[part]);
-                        visit(&bytes, acknowledged)?;
+                        leave(bytes)?;
                     }
                 }
             }
@@ -239,47 +289,75 @@ fn cuts(len: usize) -> impl Iterator<Item = usize> {
 
 /// The first loss that breaks a promise.
 fn first_broken(new: &[u8], steps: &[Step]) -> Option<String> {
-    losses(new, steps, &mut |bytes, acknowledged| check(bytes, acknowledged).map(|_| ())).err()
+    losses(new, 1, steps, &mut |loss| loss.check(NEXT_BOOT).map(|_| ())).err()
 }
 
 fn root_page(offset: u64) -> Option<u64> {
     (4096..16384).contains(&offset).then_some(offset / 4096)
 }
 
+fn is_root(step: &Step) -> bool {
+    matches!(step, Step::Write(offset, bytes) if bytes.len() == PAGE_LEN && root_page(*offset).is_some())
+}
+
 #[test]
 fn a_power_loss_leaves_the_last_commit_or_the_one_under_way() {
-    let (new, steps) = history(7);
+    let (new, steps) = history(&FULL);
+    assert_eq!(first_broken(&new, &steps), None);
+}
+
+#[test]
+fn a_power_loss_leaves_the_last_synced_commit_or_a_whole_younger_one() {
+    let (new, steps) = history(&MIXED);
     assert_eq!(first_broken(&new, &steps), None);
 }
 
 #[test]
 fn a_store_goes_on_after_a_power_loss_and_after_another_one() {
-    let (new, steps) = history(4);
-    let mut seen = 0;
-    losses(&new, &steps, &mut |bytes, acknowledged| {
-        let found = check(bytes, acknowledged)?;
-        seen += 1;
-        // Each eleventh is enough: the second history has as many losses as the first.
-        if seen % 11 != 0 {
-            return Ok(());
-        }
-        let disk = Arc::new(Disk { bytes: Mutex::new(bytes.to_vec()), ..Disk::default() });
-        commit(&disk, 2);
-        let report = open(&disk).verify().map_err(|error| error.to_string())?;
-        assert!(report.is_clean(), "{report:?}");
-        let steps = disk.steps.lock().clone();
-        losses(bytes, &steps, &mut |bytes, acknowledged| check(bytes, acknowledged.max(found)).map(|_| ()))
-    })
-    .unwrap();
-    assert!(seen > 100);
+    for plan in [&FULL[..4], &MIXED[..7]] {
+        let (new, steps) = history(plan);
+        let mut seen = 0;
+        losses(&new, 1, &steps, &mut |loss| {
+            let found = loss.check(NEXT_BOOT)?;
+            seen += 1;
+            // Some are enough: the second history has as many losses as the first.
+            if seen % 23 != 0 {
+                return Ok(());
+            }
+            let disk = Disk::new(loss.bytes.to_vec(), NEXT_BOOT);
+            commit(&disk, &[Durability::Deferred, Durability::Full, Durability::Deferred]);
+            let report = open(&disk).verify().map_err(|error| error.to_string())?;
+            assert!(report.is_clean(), "{report:?}");
+            let steps = disk.steps.lock().clone();
+            losses(loss.bytes, found, &steps, &mut |loss| loss.check([9; 16]).map(|_| ()))
+        })
+        .unwrap();
+        assert!(seen > 100);
+    }
+}
+
+#[test]
+fn a_deferred_root_that_is_believed_breaks_it() {
+    let (new, steps) = history(&MIXED);
+    assert!(losses(&new, 1, &steps, &mut |loss| loss.check(BOOT).map(|_| ())).is_err());
+}
+
+#[test]
+fn without_the_sync_before_a_commit_is_made_durable_a_power_loss_breaks_it() {
+    let (new, mut steps) = history(&MIXED);
+    // The commit was published; then there are a sync, its root once more, and another sync.
+    let at = steps.iter().position(|step| matches!(step, Step::Published(6))).unwrap() + 1;
+    assert!(matches!(steps[at], Step::Sync) && is_root(&steps[at + 1]));
+    steps.remove(at);
+    assert!(first_broken(&new, &steps).is_some());
 }
 
 #[test]
 fn without_the_sync_before_the_root_a_power_loss_breaks_it() {
-    let (new, mut steps) = history(7);
-    let before_root = |steps: &[Step], n: usize| matches!(steps.get(n + 1), Some(Step::Write(offset, bytes)) if bytes.len() == PAGE_LEN && root_page(*offset).is_some());
+    let (new, mut steps) = history(&FULL);
+    let before_root = |n: usize| steps.get(n + 1).is_some_and(is_root);
     let lost: Vec<usize> =
-        (0..steps.len()).filter(|&n| matches!(steps[n], Step::Sync) && before_root(&steps, n)).collect();
+        (0..steps.len()).filter(|&n| matches!(steps[n], Step::Sync) && before_root(n)).collect();
     assert_eq!(lost.len(), 7);
     lost.into_iter().rev().for_each(|n| drop(steps.remove(n)));
     assert!(first_broken(&new, &steps).is_some());
@@ -287,7 +365,7 @@ fn without_the_sync_before_the_root_a_power_loss_breaks_it() {
 
 #[test]
 fn without_the_sync_after_the_root_a_power_loss_breaks_it() {
-    let (new, mut steps) = history(7);
+    let (new, mut steps) = history(&FULL);
     for n in (1..steps.len()).rev() {
         if matches!((&steps[n - 1], &steps[n]), (Step::Sync, Step::Acknowledged(_))) {
             steps.remove(n - 1);
@@ -299,7 +377,7 @@ fn without_the_sync_after_the_root_a_power_loss_breaks_it() {
 #[test]
 fn a_commit_writes_another_page_than_that_of_the_newest_root() {
     // A torn page does no harm by itself, since a record stands twice in it; but a page may be lost as a whole.
-    let (_, steps) = history(9);
+    let (_, steps) = history(&[Durability::Full; 9]);
     let pages: Vec<u64> = steps
         .iter()
         .filter_map(|step| match step {
@@ -315,11 +393,9 @@ fn a_commit_writes_another_page_than_that_of_the_newest_root() {
 
 #[test]
 fn space_of_the_last_synced_root_that_is_reused_breaks_it() {
-    let (new, mut steps) = history(7);
+    let (new, mut steps) = history(&FULL);
     // The root of each commit comes to the disk with the one after it: what it let go of is overwritten too early.
-    let roots: Vec<usize> = (0..steps.len())
-        .filter(|&n| matches!(&steps[n], Step::Write(offset, bytes) if bytes.len() == PAGE_LEN && root_page(*offset).is_some()))
-        .collect();
+    let roots: Vec<usize> = (0..steps.len()).filter(|&n| is_root(&steps[n])).collect();
     let last = *roots.last().unwrap();
     let root = steps.remove(last);
     steps.push(root);
@@ -333,9 +409,9 @@ fn space_of_the_last_synced_root_that_is_reused_breaks_it() {
 
 #[test]
 fn a_pin_that_comes_while_the_root_is_written_is_seen_before_space_is_reused() {
-    let disk = Arc::new(Disk::default());
-    write_new_store(&disk).unwrap();
-    commit(&disk, 3);
+    let disk = Disk::new(Vec::new(), BOOT);
+    write_new_store(&disk, true).unwrap();
+    commit(&disk, &FULL[..3]);
     // The writer's own handle has the state before pinned, and not this one.
     let store = open(&disk);
     let mut writer = store.writer().unwrap();
@@ -371,11 +447,11 @@ fn a_reader_that_was_slow_starts_again_unless_its_generation_is_alive() {
     let reader = Store::open(&path).unwrap();
     store.refresh().unwrap();
     // Read, and pinned by somebody else: alive, whatever is published before it is pinned here.
-    let root = reader.shared.newest_root().unwrap();
-    assert_eq!(root.generation, first);
+    let roots = reader.shared.roots().unwrap();
+    assert_eq!(roots.newest.generation, first);
     let slow = Store::open(&path).unwrap();
     let last = (0..5).map(|_| overwrite()).last().unwrap();
-    let snapshot = newest_snapshot(&slow.shared, root.clone()).unwrap();
+    let snapshot = newest_snapshot(&slow.shared, roots.clone()).unwrap();
     assert_eq!(snapshot.generation(), first);
     assert_eq!(snapshot.array("a").unwrap().read::<u32>(&Selection::all()).unwrap(), items(first));
     // Let go by all: it is gone, and the newest is taken.
@@ -383,7 +459,7 @@ fn a_reader_that_was_slow_starts_again_unless_its_generation_is_alive() {
     store.refresh().unwrap();
     let newest = (0..5).map(|_| overwrite()).last().unwrap();
     let late = Store::open(&path).unwrap();
-    let snapshot = newest_snapshot(&late.shared, root).unwrap();
+    let snapshot = newest_snapshot(&late.shared, roots).unwrap();
     assert_eq!(snapshot.generation(), newest);
     assert!(newest > last);
 }

@@ -7,6 +7,7 @@
 //! there is room and notes what the new root will not reach. [`Writer::commit`] writes the changed pages, waits for the
 //! disk, and publishes a root.
 
+mod commit;
 pub(super) mod ids;
 mod index_edit;
 mod lock;
@@ -19,16 +20,13 @@ pub(crate) use space::Space;
 
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
-use super::{
-    Attributes, EntryKind, Frames, Head, Shared, Snapshot, check_in_place, parse_attributes, path,
-    snapshot_of, tree,
-};
+use super::{Attributes, EntryKind, Frames, Shared, check_in_place, parse_attributes, path, tree};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, MAX_GENERATION, Pieces, Pointer, RaggedRecord,
-    RawTable, Record, Root,
+    ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record,
+    Root,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -145,46 +143,6 @@ pub(crate) fn extents_of_entry(
     Ok(extents)
 }
 
-/// The roots, once they are surely on the disk: the writer before may have died, or failed, between writing a root and
-/// its sync, and readers see that root already. So the pages are written back as they count, and synced, unless this
-/// handle did so itself and nobody has written one since.
-fn settled_roots(shared: &Shared) -> Result<[Root; 3]> {
-    let storage = &*shared.storage;
-    let head = Head::read(storage)?;
-    let slots = head.roots(storage.name())?;
-    let mut durable = shared.durable.lock();
-    if durable.as_ref() != Some(&slots) {
-        let pages = head.root_pages().map(|page| Root::mended_page(&page));
-        storage
-            .write_at(crate::format::root_offset(0), pages.as_flattened())
-            .and_then(|()| storage.sync_data())
-            .map_err(|source| Error::Io {
-                action: "write the roots back".into(),
-                file: storage.name().to_path_buf(),
-                source,
-            })?;
-        *durable = Some(slots.clone());
-    }
-    Ok(slots)
-}
-
-/// The generations that may still be read when `newest` is the newest root; `None` if that cannot be known.
-fn kept_generations(
-    shared: &Shared,
-    slots: &[Root; 3],
-    newest: &Root,
-    lock: &WriterLock,
-) -> Result<Option<BTreeSet<u64>>> {
-    if !lock.is_sure() {
-        return Ok(None);
-    }
-    let Some(mut kept) = shared.pins.list(newest.generation)? else { return Ok(None) };
-    kept.insert(newest.generation);
-    kept.extend(newest.alive.iter().map(|(generation, _)| *generation));
-    kept.extend(slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max());
-    Ok(Some(kept))
-}
-
 /// Reads the free-space tree of `root`. Extents that overlap, or reach where they must not, are damage.
 fn load_free_space(frames: &Frames, root: &Root, space: &mut Space) -> Result<()> {
     let mut end = DATA_START;
@@ -221,31 +179,36 @@ impl Writer {
         let lock = WriterLock::take_for(shared)?;
         // Whoever held the lock before may have put another file in this one's place, or published another root.
         check_in_place(&*shared.storage)?;
-        let slots = settled_roots(shared)?;
-        let base = slots.iter().max_by_key(|root| root.generation).unwrap_or(&slots[0]).clone();
-        let pin = shared.pins.pin(base.generation)?;
-        let frames = snapshot_of(shared, base.clone(), pin)?.frames().clone();
+        let (slots, ours) = commit::settled_roots(shared)?;
+        let snapshot = commit::base_of(shared, &slots)?;
+        let (base, frames) = (snapshot.root().clone(), snapshot.frames().clone());
         let reach = base.end;
-        let mut space = Space::new(base.end, base.generation + 1);
-        let kept = kept_generations(shared, &slots, &base, &lock)?;
+        let newest = slots.iter().map(|root| root.generation).max().unwrap_or(base.generation);
+        let mut space = Space::new(base.end, newest + 1);
+        let kept = commit::kept_generations(shared, &slots, &base, &lock)?;
         if kept.is_some() {
             load_free_space(&frames, &base, &mut space)?;
         }
         space.settle(kept.as_ref());
-        let catalog = TreeEdit::new(base.catalog);
-        Ok(Writer {
+        let deferred = base.deferred.is_some();
+        let mut writer = Writer {
             shared: shared.clone(),
+            catalog: TreeEdit::new(base.catalog),
             base,
             slots,
             frames,
             reach,
             space,
-            catalog,
             staged: BTreeMap::new(),
             changed: false,
             lock,
             poisoned: None,
-        })
+        };
+        if deferred && !ours {
+            // Somebody else's, who may be gone: it is whole, and what comes after it must not take it away.
+            writer.make_durable()?;
+        }
+        Ok(writer)
     }
 
     /// The generation that the next commit will publish.
@@ -314,156 +277,6 @@ impl Writer {
         Ok(self.catalog.get(&self.frames, path.as_bytes())?.map(|record| EntryKind::of_first_byte(&record)))
     }
 
-    /// Publishes everything that was staged, and waits until it is on the disk. The writer goes on from the new state.
-    /// Without changes nothing is written, and the state of the last commit is returned.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the file cannot be written or synced. The writer can then not be used any more. Readers see
-    /// the old state, or, if the error came after the root was written, either the old or the new one, whole.
-    pub fn commit(&mut self) -> Result<Snapshot> {
-        if let Some(why) = &self.poisoned {
-            return Err(Error::InvalidState { what: why.clone() });
-        }
-        if !self.changed {
-            return self.base_snapshot();
-        }
-        if self.space.generation() > MAX_GENERATION {
-            return Err(Error::TooLarge { what: format!("more than {MAX_GENERATION} generations") });
-        }
-        let outcome = self.publish();
-        if let Err(error) = &outcome {
-            self.poison(error);
-        }
-        outcome
-    }
-
-    fn publish(&mut self) -> Result<Snapshot> {
-        let mut batch = PageBatch::default();
-        for (path, staged) in std::mem::take(&mut self.staged) {
-            let record = match staged {
-                Staged::Array(mut array) => {
-                    Record::Array(Box::new(array.flush(&mut self.space, &mut batch)?.clone()))
-                }
-                Staged::Ragged(ragged) => {
-                    let StagedRagged { mut record, mut offsets, mut values } = *ragged;
-                    record.offsets = offsets.flush(&mut self.space, &mut batch)?.clone();
-                    record.values = values.flush(&mut self.space, &mut batch)?.clone();
-                    Record::Ragged(Box::new(record))
-                }
-            };
-            self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())?;
-        }
-        let catalog = self.catalog.flush(&mut self.space, &mut batch)?;
-        let free = self.flush_free(&mut batch)?;
-        for (offset, bytes) in batch.runs() {
-            self.write_at(*offset, bytes)?;
-        }
-        self.sync()?;
-        let failed = |source: io::Error| self.failed("draw a commit id", source);
-        let commit_id = ids::commit_id().map_err(failed)?;
-        let alive = self.alive_generations()?;
-        let root = Root {
-            catalog,
-            free,
-            end: self.space.end(),
-            alive,
-            ..Root::empty(self.space.generation(), commit_id)
-        };
-        let slot = self.slot();
-        *self.shared.durable.lock() = None;
-        self.write_at(crate::format::root_offset(slot), &root.encode())?;
-        self.sync()?;
-        self.slots[slot] = root.clone();
-        *self.shared.durable.lock() = Some(self.slots.clone());
-        self.base = root;
-        let snapshot = self.base_snapshot()?;
-        self.frames = snapshot.frames().clone();
-        self.reach = self.base.end;
-        // Pins are listed again: one that came since the root was prepared may be of a generation that it let go of.
-        let kept = kept_generations(&self.shared, &self.slots, &self.base, &self.lock)?;
-        self.space.advance(kept.as_ref());
-        self.changed = false;
-        Ok(snapshot)
-    }
-
-    /// The newest state, which this writer published or began with: while it holds its lock no pin can come too late.
-    fn base_snapshot(&self) -> Result<Snapshot> {
-        let pin = self.shared.pins.pin(self.base.generation)?;
-        snapshot_of(&self.shared, self.base.clone(), pin)
-    }
-
-    /// The older generations that the next root lists: those that are pinned and were the newest or listed before. A
-    /// pin alone proves nothing, since its space may be gone already.
-    fn alive_generations(&self) -> Result<Vec<(u64, u64)>> {
-        let Some(pinned) = self.shared.pins.list(self.base.generation)? else { return Ok(Vec::new()) };
-        let known = self.base.alive.iter().copied().chain([(self.base.generation, self.base.commit_id)]);
-        Ok(known.filter(|(generation, _)| pinned.contains(generation)).collect())
-    }
-
-    /// Brings the free-space tree up to date. Changing it lets go of pages of its own, which are entered in turn; each page
-    /// is taken into memory once, so this ends. The space of the new pages is cut from the end of one free extent, whose
-    /// entry is in memory by then: cutting changes its length and nothing else, so the pages stay as long as they were.
-    fn flush_free(&mut self, batch: &mut PageBatch) -> Result<Pointer> {
-        let mut free = TreeEdit::new(self.base.free);
-        self.enter_free(&mut free)?;
-        let mut donor = self.space.donor(free.edited_len());
-        while let Some((offset, value)) = donor {
-            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), value.encode())?;
-            self.enter_free(&mut free)?;
-            let still = self.space.donor(free.edited_len());
-            if still == donor {
-                break;
-            }
-            donor = still;
-        }
-        let len = free.edited_len();
-        let rest = self.space.reserve(donor.map(|(offset, _)| offset), len)?;
-        if let (Some((offset, _)), Some(rest)) = (donor, rest) {
-            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), rest.encode())?;
-        }
-        let pointer = free.flush(&mut self.space, batch)?;
-        self.space.end_reserve()?;
-        Ok(pointer)
-    }
-
-    /// Makes the entries of the free-space tree those of the space.
-    fn enter_free(&mut self, free: &mut TreeEdit) -> Result<()> {
-        while let Some((offset, entry)) = self.space.pop_touched() {
-            let key = offset.to_be_bytes();
-            match entry {
-                Some(entry) => free.insert(&self.frames, &mut self.space, &key, entry.encode())?,
-                None => {
-                    free.remove(&self.frames, &mut self.space, &key)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The root page that a commit writes: neither the newest nor the newest synced one.
-    fn slot(&self) -> usize {
-        let newest = self.base.generation;
-        let synced =
-            self.slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max();
-        let others = (0..3).filter(|&slot| {
-            let generation = self.slots[slot].generation;
-            generation != newest && Some(generation) != synced
-        });
-        others.min_by_key(|&slot| self.slots[slot].generation).unwrap_or(0)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.shared
-            .storage
-            .write_at(offset, bytes)
-            .map_err(|source| self.failed(&format!("write {} bytes at {offset}", bytes.len()), source))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.shared.storage.sync_data().map_err(|source| self.failed("sync", source))
-    }
-
     fn failed(&self, action: &str, source: io::Error) -> Error {
         Error::Io { action: action.to_owned(), file: self.frames.file().to_path_buf(), source }
     }
@@ -510,9 +323,7 @@ impl Writer {
     /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
         let path = path::normalize(path);
-        if let Some(why) = &self.poisoned {
-            return Err(Error::InvalidState { what: why.clone() });
-        }
+        self.check_usable()?;
         if !self.staged.contains_key(path) {
             let Some(bytes) = self.catalog.get(&self.frames, path.as_bytes())? else {
                 return Err(Error::NotFound { name: path.to_owned(), near: self.near(path) });
@@ -565,6 +376,14 @@ impl Writer {
         self.changed = true;
     }
 
+    /// That nothing failed that makes further changes unsafe.
+    fn check_usable(&self) -> Result<()> {
+        match &self.poisoned {
+            Some(why) => Err(Error::InvalidState { what: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses everything from here on, because a change was left half done.
     pub(crate) fn poison(&mut self, error: &Error) {
         self.poisoned =
@@ -602,6 +421,10 @@ impl Staging<'_> {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        if self.shared.closed.load(Ordering::Acquire) && self.base.deferred.is_some() {
+            // Whoever wants to know calls `Writer::sync`.
+            let _ = self.sync();
+        }
         self.shared.writing.store(false, Ordering::Release);
     }
 }
