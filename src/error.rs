@@ -123,6 +123,13 @@ pub enum Error {
         /// The name.
         file: PathBuf,
     },
+    /// A snapshot's space was used again, because no pin kept it: see [`Snapshot::is_pinned`](crate::Snapshot::is_pinned).
+    Gone {
+        /// The file.
+        file: PathBuf,
+        /// The generation of the snapshot.
+        generation: u64,
+    },
     /// The handle cannot be used for this, because of how it was opened or what happened to it before.
     InvalidState {
         /// What is the matter and what to do.
@@ -157,6 +164,11 @@ impl fmt::Display for Error {
             Error::Replaced { file } => write!(
                 f,
                 "{} is not the file that was opened any more: it was replaced or removed; open it again",
+                file.display()
+            ),
+            Error::Gone { file, generation } => write!(
+                f,
+                "generation {generation} of {} is gone: its space was used again; take a newer snapshot",
                 file.display()
             ),
             Error::Cancelled => f.write_str("cancelled"),

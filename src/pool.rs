@@ -1,6 +1,8 @@
 //! Who does the work of one call: the calling thread, rayon's current pool, or a pool of the store's own.
 
 use crate::error::Result;
+#[cfg(feature = "threads")]
+use crate::storage::fork;
 
 /// Threads for one store's reads and writes.
 #[derive(Clone, Default)]
@@ -14,13 +16,63 @@ pub(crate) enum Pool {
     Current,
     /// Threads of the store's own.
     #[cfg(feature = "threads")]
-    Own(std::sync::Arc<rayon::ThreadPool>),
+    Own(std::sync::Arc<OwnPool>),
+    /// The rayon pool that the caller is in, or this one: a forked process has none of the threads of the global one.
+    #[cfg(feature = "threads")]
+    Forked(std::sync::Arc<OwnPool>),
+}
+
+/// A pool whose threads live in the process that made it.
+#[cfg(feature = "threads")]
+pub(crate) struct OwnPool {
+    /// There until it is dropped.
+    pool: Option<rayon::ThreadPool>,
+    process: u64,
+}
+
+#[cfg(feature = "threads")]
+impl OwnPool {
+    /// A pool of `count` threads; 0 is one for each core.
+    fn new(count: usize) -> Result<OwnPool> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(count)
+            .thread_name(|n| format!("brickmap-{n}"))
+            .build()
+            .map_err(|error| crate::Error::InvalidState { what: format!("cannot start threads: {error}") })?;
+        Ok(OwnPool { pool: Some(pool), process: fork::generation() })
+    }
+
+    /// The pool that all stores of a forked process share.
+    fn of_fork() -> Result<std::sync::Arc<OwnPool>> {
+        static POOL: arc_swap::ArcSwapOption<OwnPool> = arc_swap::ArcSwapOption::const_empty();
+        let ours = |pool: &Option<std::sync::Arc<OwnPool>>| {
+            pool.clone().filter(|pool| pool.process == fork::generation())
+        };
+        if let Some(pool) = ours(&POOL.load()) {
+            return Ok(pool);
+        }
+        let new = std::sync::Arc::new(OwnPool::new(0)?);
+        POOL.rcu(|pool| Some(ours(pool).unwrap_or_else(|| new.clone())));
+        Ok(ours(&POOL.load()).unwrap_or(new))
+    }
+}
+
+#[cfg(feature = "threads")]
+impl Drop for OwnPool {
+    fn drop(&mut self) {
+        if self.process != fork::generation() {
+            // Ending it would wait for threads that a fork left behind.
+            std::mem::forget(self.pool.take());
+        }
+    }
 }
 
 impl Pool {
     /// The pool for a `threads` option: `None` shares rayon's pool, 1 is the calling thread.
     pub(crate) fn new(threads: Option<usize>) -> Result<Pool> {
         match threads {
+            #[cfg(feature = "threads")]
+            None if fork::generation() > 0 => Ok(Pool::Forked(OwnPool::of_fork()?)),
             #[cfg(feature = "threads")]
             None => Ok(Pool::Current),
             #[cfg(not(feature = "threads"))]
@@ -36,14 +88,7 @@ impl Pool {
         if count == 0 || count > MOST {
             return Err(crate::Error::invalid(format!("{count} threads: give a number from 1 to {MOST}")));
         }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(count)
-            .thread_name(|n| format!("brickmap-{n}"))
-            .build()
-            .map_err(|error| crate::Error::InvalidState {
-                what: format!("cannot start {count} threads: {error}"),
-            })?;
-        Ok(Pool::Own(std::sync::Arc::new(pool)))
+        Ok(Pool::Own(std::sync::Arc::new(OwnPool::new(count)?)))
     }
 
     #[cfg(not(feature = "threads"))]
@@ -61,7 +106,12 @@ impl Pool {
                 Pool::Calling => {}
                 _ if count < 2 => {}
                 Pool::Current => return run(),
-                Pool::Own(pool) => return pool.install(run),
+                Pool::Forked(_) if rayon::current_thread_index().is_some() => return run(),
+                Pool::Own(own) | Pool::Forked(own) => {
+                    if let Some(pool) = &own.pool {
+                        return pool.install(run);
+                    }
+                }
             }
         }
         (0..count).for_each(work);

@@ -77,6 +77,7 @@ impl Store {
         let end = snapshot.file_bytes();
         let mut walk = Walk {
             snapshot: &snapshot,
+            frames: snapshot.frames()?,
             progress,
             done: Progress { done: 0, total: end },
             report: Report::default(),
@@ -108,6 +109,7 @@ impl Store {
 
 struct Walk<'a> {
     snapshot: &'a Snapshot,
+    frames: &'a Frames,
     progress: Option<&'a ProgressCallback<'a>>,
     done: Progress,
     report: Report,
@@ -116,12 +118,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn frames(&self) -> &'a Frames {
-        self.snapshot.frames()
-    }
-
     fn place(&self) -> Place {
-        Place { file: self.frames().file().to_path_buf(), ..Place::default() }
+        Place { file: self.frames.file().to_path_buf(), ..Place::default() }
     }
 
     fn find(&mut self, place: Place, what: String) {
@@ -166,7 +164,7 @@ impl<'a> Walk<'a> {
     fn catalog(&mut self) -> Result<()> {
         let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         let root = self.snapshot.root();
-        tree::scan(self.frames(), &root.catalog, b"", &mut |met| {
+        tree::scan(self.frames, &root.catalog, b"", &mut |met| {
             match met {
                 tree::Met::Page(pointer) => {
                     if !self.use_pointer(pointer, "a catalog page") {
@@ -181,7 +179,7 @@ impl<'a> Walk<'a> {
                         _ => true,
                     };
                     if new {
-                        match tree::value(self.frames(), cell) {
+                        match tree::value(self.frames, cell) {
                             Ok(value) => entries.push((key.to_vec(), value)),
                             Err(error) => self.lost(error, None, None),
                         }
@@ -226,7 +224,7 @@ impl<'a> Walk<'a> {
             self.find(place.clone(), format!("it is below '{parent}', which is not a group"));
         }
         named.insert(path.to_owned());
-        match Record::parse(value, self.frames().bounds()) {
+        match Record::parse(value, self.frames.bounds()) {
             Err(damage) => self.find(place, damage.0),
             Ok(Record::Group) => {
                 groups.insert(path.to_owned());
@@ -255,7 +253,7 @@ impl<'a> Walk<'a> {
     /// One array: its index, and everything that its index leads to.
     fn array(&mut self, path: &str, record: &ArrayRecord) -> Result<()> {
         let (mut chunks, mut bytes) = (0u64, 0u64);
-        let frames = self.frames();
+        let frames = self.frames;
         index::walk(frames, record.index, record.index_levels(), 0, &mut |met| match met {
             index::Met::Page(pointer) => {
                 Ok(self.use_pointer(&pointer, &format!("an index page of '{path}'")))
@@ -293,7 +291,7 @@ impl<'a> Walk<'a> {
 
     /// One chunk; returns its stored bytes.
     fn chunk(&mut self, path: &str, record: &ArrayRecord, chunk: &Dims, entry: &Pointer) -> Result<u64> {
-        let (frames, limit) = (self.frames(), record.chunk_limit(chunk));
+        let (frames, limit) = (self.frames, record.chunk_limit(chunk));
         if let Err(Damage(what)) = record.check_entry(entry, &limit) {
             let place = Place { array: Some(path.to_owned()), chunk: Some(chunk.to_vec()), ..self.place() };
             self.find(place, what);
@@ -376,7 +374,7 @@ impl<'a> Walk<'a> {
         limit: &[u64],
         rows: Option<u64>,
     ) -> Result<()> {
-        let frames = self.frames();
+        let frames = self.frames;
         let Pointer::Frame { extent, .. } = *pointer else { return Ok(()) };
         let header = ChunkHeader::parse(frames.checked_cow(pointer)?, extent, limit, &record.blocks)
             .map_err(|damage| frames.damage(damage, Some(extent.offset)))?;
@@ -386,7 +384,7 @@ impl<'a> Walk<'a> {
         }
         let count = header.block_count();
         let failures = parking_lot::Mutex::new(Vec::new());
-        self.snapshot.shared().pool.for_each(saturating_usize(count), |number| {
+        self.snapshot.shared()?.pool.for_each(saturating_usize(count), |number| {
             if let Err(error) = check_block(frames, record, &header, number as u64) {
                 failures.lock().push((number as u64, error));
             }
@@ -405,7 +403,7 @@ impl<'a> Walk<'a> {
 
     /// The spans of one raw payload.
     fn spans(&mut self, path: &str, chunk: &[u64], table: &RawTable<'_>) -> Result<()> {
-        let frames = self.frames();
+        let frames = self.frames;
         let mut buf = Vec::new();
         for span in 0..table.payload.len.div_ceil(RAW_SPAN) {
             let start = span * RAW_SPAN;
@@ -435,7 +433,7 @@ impl<'a> Walk<'a> {
 
     /// The free-space tree.
     fn free_space(&mut self) {
-        let (frames, root) = (self.frames(), self.snapshot.root());
+        let (frames, root) = (self.frames, self.snapshot.root());
         tree::scan(frames, &root.free, b"", &mut |met| {
             match met {
                 tree::Met::Page(pointer) => {
@@ -458,7 +456,7 @@ impl<'a> Walk<'a> {
 
     /// That the extents fill the file up to its logical end, and that padding is zero.
     fn account(&mut self) {
-        let (frames, end) = (self.frames(), self.snapshot.file_bytes());
+        let (frames, end) = (self.frames, self.snapshot.file_bytes());
         let mut at = DATA_START;
         let mut lost_space = 0;
         for (extent, what) in std::mem::take(&mut self.extents).into_values() {

@@ -168,9 +168,10 @@ impl Array {
     pub fn read<T: Element>(&self, selection: &Selection) -> Result<Vec<T>> {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
+        let reading = self.reading()?;
         destination::filled(selection.len(), |memory| {
-            prepare_destination(memory, &self.snapshot.shared().pool);
-            self.read_resolved(&selection, memory)
+            prepare_destination(memory, &reading.shared.pool);
+            self.read_resolved(&reading, &selection, memory)
         })
     }
 
@@ -184,7 +185,7 @@ impl Array {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
         check_len(&selection, items.len() as u64, "items")?;
-        self.read_resolved(&selection, destination::as_uninit(items))
+        self.read_resolved(&self.reading()?, &selection, destination::as_uninit(items))
     }
 
     /// Reads the items of a selection into memory with strides. The destination's shape is that of the result.
@@ -200,7 +201,7 @@ impl Array {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
         let destination = destination.resolve(&selection)?;
-        self.reading().read(&selection, &destination)
+        self.reading()?.read(&selection, &destination)
     }
 
     /// Reads the one item at `index`; negative numbers count from the end.
@@ -225,9 +226,10 @@ impl Array {
     /// As [`Array::read`].
     pub fn read_bytes(&self, selection: &Selection) -> Result<Vec<u8>> {
         let selection = selection.resolve(self.shape())?;
+        let reading = self.reading()?;
         destination::filled(self.byte_len(&selection)?, |memory| {
-            prepare_destination(memory, &self.snapshot.shared().pool);
-            self.read_resolved(&selection, memory)
+            prepare_destination(memory, &reading.shared.pool);
+            self.read_resolved(&reading, &selection, memory)
         })
     }
 
@@ -243,7 +245,7 @@ impl Array {
         if self.byte_len(&selection)? != bytes.len() as u64 {
             return Err(Error::invalid(format!("{} bytes are not a whole number of items", bytes.len())));
         }
-        self.read_resolved(&selection, bytes)
+        self.read_resolved(&self.reading()?, &selection, bytes)
     }
 
     fn byte_len(&self, selection: &ResolvedSelection) -> Result<u64> {
@@ -252,21 +254,26 @@ impl Array {
         })
     }
 
-    fn read_resolved(&self, selection: &ResolvedSelection, memory: &mut [MaybeUninit<u8>]) -> Result<()> {
+    fn read_resolved(
+        &self,
+        reading: &Reading<'_>,
+        selection: &ResolvedSelection,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Result<()> {
         let destination =
             Destination::contiguous(memory, &selection.full_shape(), self.record.dtype.itemsize())?;
-        self.reading().read(selection, &destination)
+        reading.read(selection, &destination)
     }
 
-    fn reading(&self) -> Reading<'_> {
-        Reading {
-            shared: self.snapshot.shared(),
-            frames: self.snapshot.frames(),
+    fn reading(&self) -> Result<Reading<'_>> {
+        Ok(Reading {
+            shared: self.snapshot.shared()?,
+            frames: self.snapshot.frames()?,
             record: &self.record,
             index: &self.index,
             path: &self.path,
             cached: true,
-        }
+        })
     }
 
     fn check_dtype<T: Element>(&self) -> Result<()> {

@@ -195,7 +195,7 @@ impl Ragged {
     /// borders. All offsets in between are equal, since they are one fill value or one constant.
     pub(crate) fn runs_to_check(&self) -> Result<Vec<Range<u64>>> {
         let items = self.offsets.len().saturating_sub(1);
-        let (frames, record) = (self.offsets.snapshot().frames(), &self.offsets.record);
+        let (frames, record) = (self.offsets.snapshot().frames()?, &self.offsets.record);
         let mut runs = Vec::new();
         // Item n has the offsets n and n + 1: what is said of offsets is said of the item before them too.
         let mut push = |first: u64, after: u64| {
@@ -308,11 +308,7 @@ impl Ragged {
     }
 
     fn damage(&self, what: &str) -> Error {
-        let mut error = self.values.snapshot().frames().damage(Damage::new(what), None);
-        if let Error::Corrupt { place, .. } = &mut error {
-            place.array = Some(self.values.path().to_owned());
-        }
-        error
+        Damage::new(what).at(self.values.snapshot().place(self.values.path()))
     }
 }
 

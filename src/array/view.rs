@@ -54,7 +54,7 @@ impl Array {
         }
         let itemsize = self.record.dtype.itemsize() as u64;
         let extent = self.run_of_bytes(first * itemsize, len * itemsize, check)?;
-        let bytes = self.snapshot.frames().source().borrow(extent.offset, saturating_usize(extent.len));
+        let bytes = self.snapshot.frames()?.source().borrow(extent.offset, saturating_usize(extent.len));
         let bytes = bytes.ok_or_else(|| {
             state(
                 "a view needs a store that is mapped or in memory, not one that is read with pread; use read"
@@ -91,7 +91,8 @@ impl Array {
     /// The extent in which `len` bytes of the array from byte `first` on stand.
     fn run_of_bytes(&self, first: u64, len: u64, check: bool) -> Result<Extent> {
         let record = &self.record;
-        let frames = self.snapshot.frames();
+        let reading = self.reading()?;
+        let frames = reading.frames;
         let broken = |what: String| Error::InvalidState { what: format!("array '{}': {what}", self.path) };
         let itemsize = record.dtype.itemsize() as u64;
         // Chunks may be longer than the array in the other dimensions.
@@ -104,7 +105,7 @@ impl Array {
             if let Some(along) = coordinates.first_mut() {
                 *along = chunk;
             }
-            let here = |error| self.reading().locate(error, &coordinates, None);
+            let here = |error| reading.locate(error, &coordinates, None);
             let entry = self.index.entry(frames, record.key(&coordinates)).map_err(here)?;
             let limit = record.chunk_limit(&coordinates);
             record.check_entry(&entry, &limit).map_err(|damage| here(frames.damage(damage, None)))?;
@@ -144,7 +145,7 @@ impl Array {
 /// Compares the checksums of the spans that have the bytes `low` to `high` of a raw chunk.
 fn check_spans(array: &Array, table: &RawTable<'_>, low: u64, high: u64) -> Result<()> {
     use crate::format::RAW_SPAN;
-    let frames = array.snapshot.frames();
+    let frames = array.snapshot.frames()?;
     for span in low / RAW_SPAN..high.div_ceil(RAW_SPAN) {
         let start = span * RAW_SPAN;
         let extent =

@@ -14,7 +14,6 @@
 //! | 144 | 16 each | alive generations |
 
 use super::pointer::{Bounds, Kind, Pointer};
-#[cfg(feature = "write")]
 use super::twin;
 use super::twin::{PAGE_LEN, RECORD_LEN, valid_copies};
 use super::wire::Fields;
@@ -92,6 +91,14 @@ impl Root {
         valid_copies(page, MAGIC).into_iter().flatten().max_by_key(generation)
     }
 
+    /// The root of a record of which the end, from the alive generations on, is zero and left out.
+    pub(crate) fn parse_start(start: &[u8]) -> Result<Root, Refusal> {
+        let mut record = [0; RECORD_LEN];
+        let known = record.get_mut(..start.len()).ok_or_else(|| Damage::new("more than a root record"))?;
+        known.copy_from_slice(start);
+        Root::parse(&record)
+    }
+
     fn parse(record: &[u8; RECORD_LEN]) -> Result<Root, Refusal> {
         let mut fields = Fields::new(record, "root record");
         fields.skip(MAGIC.len())?;
@@ -128,7 +135,6 @@ impl Root {
         Ok(Root { generation, commit_id, end, catalog, free, deferred, alive })
     }
 
-    #[cfg(feature = "write")]
     pub(crate) fn encode(&self) -> [u8; PAGE_LEN] {
         let mut record = [0; RECORD_LEN];
         record[..8].copy_from_slice(&MAGIC);

@@ -19,7 +19,6 @@ pub(crate) fn valid_copies(page: &[u8; PAGE_LEN], magic: [u8; 8]) -> [Option<&[u
 }
 
 /// A page with `record` in both places, its checksum filled in.
-#[cfg(feature = "write")]
 pub(crate) fn page(mut record: [u8; RECORD_LEN]) -> [u8; PAGE_LEN] {
     let sum = checksum(&record[..SUM_AT]);
     record[SUM_AT..].copy_from_slice(&sum.to_le_bytes());

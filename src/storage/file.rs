@@ -3,7 +3,7 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use super::locks;
 use super::{Backend, Source, Storage};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,6 @@ pub(crate) struct FileStorage {
     file: Arc<Positioned>,
     path: PathBuf,
     /// The path from the root directory, since the process may change its own.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "files are told apart by inodes"))]
     full_path: PathBuf,
     backend: Backend,
 }
@@ -189,24 +188,30 @@ impl Storage for FileStorage {
         self.file.with(fs4::FileExt::unlock)
     }
 
+    fn reopen(&self, write: bool) -> io::Result<Arc<dyn Storage>> {
+        let mut options = File::options();
+        options.read(true).write(write);
+        let file = self.file.with(|file| open_again(file, &options, &self.full_path))?;
+        let storage = FileStorage {
+            file: Arc::new(Positioned::new(file)),
+            path: self.path.clone(),
+            full_path: self.full_path.clone(),
+            backend: self.backend,
+        };
+        let same = are_same(&storage.file.with(File::metadata)?, &self.file.with(File::metadata)?);
+        if same { Ok(Arc::new(storage)) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
     fn boot_id(&self) -> [u8; 16] {
         super::boot::id()
     }
 
-    #[cfg(unix)]
     fn is_in_place(&self) -> io::Result<bool> {
-        use std::os::unix::fs::MetadataExt;
-        let ours = self.file.with(File::metadata)?;
         match std::fs::metadata(&self.full_path) {
-            Ok(named) => Ok((named.dev(), named.ino()) == (ours.dev(), ours.ino())),
+            Ok(named) => Ok(are_same(&named, &self.file.with(File::metadata)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    #[cfg(not(unix))]
-    fn is_in_place(&self) -> io::Result<bool> {
-        Ok(true)
     }
 
     #[cfg(feature = "write")]
@@ -226,6 +231,31 @@ impl Storage for FileStorage {
             None => Ok(()),
         }
     }
+}
+
+/// A descriptor of its own for an open file, whatever its name stands for now.
+#[cfg(target_os = "linux")]
+fn open_again(file: &File, options: &std::fs::OpenOptions, path: &Path) -> io::Result<File> {
+    use std::os::fd::AsRawFd;
+    let open = options.open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    open.or_else(|_| options.open(path))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_again(_file: &File, options: &std::fs::OpenOptions, path: &Path) -> io::Result<File> {
+    options.open(path)
+}
+
+#[cfg(unix)]
+fn are_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Files are told apart by inodes.
+#[cfg(not(unix))]
+fn are_same(_one: &Metadata, _other: &Metadata) -> bool {
+    true
 }
 
 /// Gives the errors of file systems without such locks one kind.

@@ -57,6 +57,10 @@ impl Storage for MemoryStorage {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn reopen(&self, _write: bool) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(MemoryStorage(self.0.clone())))
+    }
+
     fn boot_id(&self) -> [u8; 16] {
         super::boot::id()
     }

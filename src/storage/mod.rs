@@ -9,6 +9,7 @@
 
 mod boot;
 mod file;
+pub(crate) mod fork;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod locks;
 mod memory;
@@ -77,6 +78,9 @@ pub(crate) trait Storage: Send + Sync {
     /// Lets the whole file go.
     #[cfg(feature = "write")]
     fn unlock_whole(&self) -> io::Result<()>;
+
+    /// The same file, opened anew: locks and the like are those of the one that is returned.
+    fn reopen(&self, write: bool) -> io::Result<Arc<dyn Storage>>;
 
     /// The id of this boot of the system; zero if it cannot be known.
     fn boot_id(&self) -> [u8; 16];

@@ -59,8 +59,9 @@ type Catalog = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn catalog(snapshot: &Snapshot) -> Result<Catalog> {
     let mut values = Catalog::new();
-    tree::entries(snapshot.frames(), &snapshot.root().catalog, b"", |key, cell| {
-        values.insert(key.to_vec(), tree::value(snapshot.frames(), cell)?);
+    let frames = snapshot.frames()?;
+    tree::entries(frames, &snapshot.root().catalog, b"", |key, cell| {
+        values.insert(key.to_vec(), tree::value(frames, cell)?);
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(values)
@@ -74,7 +75,7 @@ fn note(
     key: &[u8],
     kind: ChangeKind,
 ) -> Result<()> {
-    let (path, attributes) = path::of_key(key).map_err(|damage| snapshot.frames().damage(damage, None))?;
+    let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(snapshot.place("")))?;
     if attributes {
         kinds.entry(path.to_owned()).or_insert(ChangeKind::Changed);
     } else {

@@ -3,7 +3,7 @@
 //! Nobody waited for its bytes, so a power loss may have left any part of them. What stood below the newest synced root was
 //! on the disk before; so everything younger is compared with its checksums.
 
-use super::{Snapshot, index, tree};
+use super::{Frames, Snapshot, index, tree};
 use crate::error::{Damage, Error, Result};
 use crate::format::{
     ArrayRecord, ChunkHeader, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
@@ -16,7 +16,8 @@ use std::ops::ControlFlow;
 /// Whether everything in `snapshot` that was born after generation `since` has its checksum.
 pub(super) fn is_whole(snapshot: &Snapshot, since: u64) -> Result<bool> {
     let budget = Cell::new(snapshot.file_bytes());
-    match (Check { snapshot, since, budget }).run() {
+    let frames = snapshot.frames()?;
+    match (Check { snapshot, frames, since, budget }).run() {
         Ok(()) => Ok(true),
         Err(Error::Corrupt { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -25,6 +26,7 @@ pub(super) fn is_whole(snapshot: &Snapshot, since: u64) -> Result<bool> {
 
 struct Check<'a> {
     snapshot: &'a Snapshot,
+    frames: &'a Frames,
     since: u64,
     /// Bytes that may still be looked at: a file cannot make more of them than it has.
     budget: Cell<u64>,
@@ -40,10 +42,9 @@ impl Check<'_> {
             {
                 return Ok(());
             }
-            let frames = self.snapshot.frames();
-            let value = tree::value(frames, cell)?;
+            let value = tree::value(self.frames, cell)?;
             // An attribute is text, and no record; what it says does not matter here.
-            match Record::parse(&value, frames.bounds()) {
+            match Record::parse(&value, self.frames.bounds()) {
                 Ok(Record::Array(record)) => self.array(&record),
                 Ok(Record::Ragged(record)) => {
                     self.array(&record.offsets)?;
@@ -66,9 +67,10 @@ impl Check<'_> {
     }
 
     fn spend(&self, bytes: u64) -> Result<()> {
-        let left = self.budget.get().checked_sub(bytes).ok_or_else(|| {
-            self.snapshot.frames().damage(Damage::new("more is stored than the file has bytes"), None)
-        })?;
+        let left =
+            self.budget.get().checked_sub(bytes).ok_or_else(|| {
+                self.frames.damage(Damage::new("more is stored than the file has bytes"), None)
+            })?;
         self.budget.set(left);
         Ok(())
     }
@@ -76,7 +78,7 @@ impl Check<'_> {
     /// The pages of a tree that are new, and `visit` for the entries in them.
     fn tree(&self, root: &Pointer, mut visit: impl FnMut(&TreeCell<'_>) -> Result<()>) -> Result<()> {
         let mut outcome = Ok(());
-        tree::scan(self.snapshot.frames(), root, b"", &mut |met| {
+        tree::scan(self.frames, root, b"", &mut |met| {
             let step = match met {
                 tree::Met::Page(page) => match self.is_new(page) {
                     Ok(false) => return ControlFlow::Break(()),
@@ -97,7 +99,7 @@ impl Check<'_> {
     }
 
     fn array(&self, record: &ArrayRecord) -> Result<()> {
-        let frames = self.snapshot.frames();
+        let frames = self.frames;
         index::walk(frames, record.index, record.index_levels(), 0, &mut |met| match met {
             index::Met::Page(page) => self.is_new(&page),
             index::Met::Lost(error) => Err(error),
@@ -114,7 +116,7 @@ impl Check<'_> {
     }
 
     fn chunk(&self, record: &ArrayRecord, entry: &Pointer, mut limit: Dims) -> Result<()> {
-        let frames = self.snapshot.frames();
+        let frames = self.frames;
         record.check_entry(entry, &limit).map_err(|damage| frames.damage(damage, None))?;
         let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(()) };
         let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
@@ -141,12 +143,12 @@ impl Check<'_> {
     }
 
     fn blocks(&self, record: &ArrayRecord, pointer: &Pointer, limit: &[u64]) -> Result<()> {
-        let frames = self.snapshot.frames();
+        let frames = self.frames;
         let Pointer::Frame { extent, .. } = *pointer else { return Ok(()) };
         let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
         let header = ChunkHeader::parse(frames.checked_cow(pointer)?, extent, limit, &record.blocks);
         let header = header.map_err(here)?;
-        let pool = &self.snapshot.shared().pool;
+        let pool = &self.snapshot.shared()?.pool;
         pool.try_for_each(saturating_usize(header.block_count()), |number| {
             let at = shape::coordinates(number as u64, &header.block_grid).unwrap_or_default();
             let corner: Dims = at.iter().zip(&record.blocks).map(|(at, len)| at * len).collect();
@@ -159,9 +161,9 @@ impl Check<'_> {
     }
 
     fn spans(&self, table: &RawTable<'_>) -> Result<()> {
-        let (frames, len) = (self.snapshot.frames(), table.payload.len);
+        let (frames, len) = (self.frames, table.payload.len);
         self.spend(len)?;
-        let pool = &self.snapshot.shared().pool;
+        let pool = &self.snapshot.shared()?.pool;
         pool.try_for_each(saturating_usize(len.div_ceil(RAW_SPAN)), |span| {
             let start = span as u64 * RAW_SPAN;
             let extent = Extent { offset: table.payload.offset + start, len: RAW_SPAN.min(len - start) };

@@ -1,5 +1,6 @@
 //! Taking frames out of a source, checked.
 
+use super::Shared;
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{Bounds, Extent, FRAME_HEADER_LEN, Pointer, checksum};
 use crate::num::saturating_usize;
@@ -16,11 +17,18 @@ pub(crate) struct Frames {
     source: Arc<dyn Source>,
     bounds: Bounds,
     file: Arc<Path>,
+    /// Of a snapshot without a pin: where newer roots are. What it reads may have been overwritten.
+    unpinned: Option<Arc<Shared>>,
 }
 
 impl Frames {
     pub(crate) fn new(source: Arc<dyn Source>, bounds: Bounds, file: Arc<Path>) -> Frames {
-        Frames { source, bounds, file }
+        Frames { source, bounds, file, unpinned: None }
+    }
+
+    /// The frames of a snapshot that no pin keeps.
+    pub(super) fn unpinned(self, shared: Arc<Shared>) -> Frames {
+        Frames { unpinned: Some(shared), ..self }
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -46,7 +54,7 @@ impl Frames {
             return Err(self.damage(Damage::new("a pointer that leads nowhere"), None));
         };
         let head = self.unchecked(Extent { len: u64::from(*checked), ..*extent }, buf)?;
-        pointer.check_frame(head).map_err(|damage| self.damage(damage, Some(extent.offset)))?;
+        pointer.check_frame(head).map_err(|damage| self.lost(damage, extent.offset))?;
         Ok(head)
     }
 
@@ -55,7 +63,7 @@ impl Frames {
         if let Pointer::Frame { extent, checked, .. } = pointer
             && let Some(head) = self.source.borrow(extent.offset, *checked as usize)
         {
-            pointer.check_frame(head).map_err(|damage| self.damage(damage, Some(extent.offset)))?;
+            pointer.check_frame(head).map_err(|damage| self.lost(damage, extent.offset))?;
             return Ok(Cow::Borrowed(head));
         }
         let mut buf = Vec::new();
@@ -70,7 +78,7 @@ impl Frames {
         if checksum(bytes) == sum {
             Ok(bytes)
         } else {
-            Err(self.damage(Damage::new("the stored bytes do not have their checksum"), Some(extent.offset)))
+            Err(self.lost(Damage::new("the stored bytes do not have their checksum"), extent.offset))
         }
     }
 
@@ -103,6 +111,17 @@ impl Frames {
             file: self.file.to_path_buf(),
             source: error,
         }
+    }
+
+    /// Bytes that are not what a pointer or checksum says: damage, unless they may have been used again.
+    fn lost(&self, damage: Damage, offset: u64) -> Error {
+        let generation = self.bounds.generation;
+        let moved =
+            |shared: &Arc<Shared>| shared.roots().is_ok_and(|roots| roots.newest.generation != generation);
+        if self.unpinned.as_ref().is_some_and(moved) {
+            return Error::Gone { file: self.file.to_path_buf(), generation };
+        }
+        self.damage(damage, Some(offset))
     }
 
     /// Says where some damage is.

@@ -18,6 +18,7 @@ mod pins;
 #[cfg(all(test, feature = "write"))]
 mod power_loss;
 mod snapshot;
+mod token;
 pub(crate) mod tree;
 #[cfg(feature = "write")]
 mod writer;
@@ -41,8 +42,9 @@ use crate::error::{Damage, Error, Place, Result};
 use crate::format::twin::PAGE_LEN;
 use crate::format::{DATA_START, Root, Superblock};
 use crate::pool::Pool;
-use crate::storage::{FileStorage, MemoryStorage, Storage};
-use parking_lot::RwLock;
+use crate::storage::{FileStorage, MemoryStorage, Storage, fork};
+use arc_swap::ArcSwap;
+use once_cell::race::OnceBox;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,27 +75,25 @@ use std::sync::atomic::Ordering;
 /// ```
 pub struct Store {
     shared: Arc<Shared>,
-    current: RwLock<Snapshot>,
+    /// Without a lock, which another thread might hold when the process forks.
+    current: ArcSwap<Snapshot>,
 }
 
 /// What all snapshots of an open store share.
 pub(crate) struct Shared {
+    /// The process that this belongs to.
+    process: u64,
+    /// What a process that was forked from that one has instead.
+    heir: OnceBox<Arc<Shared>>,
+    options: OpenOptions,
     storage: Arc<dyn Storage>,
     superblock: Superblock,
     pub(crate) cache: BlockCache,
     pub(crate) pool: Pool,
     pins: Arc<pins::Pins>,
-    recover: bool,
     /// A deferred commit of another boot or system, and whether it is whole.
     verdict: parking_lot::Mutex<Option<((u64, u64), bool)>>,
-    #[cfg(feature = "write")]
     writable: bool,
-    #[cfg(feature = "write")]
-    locking: bool,
-    #[cfg(feature = "write")]
-    lock_timeout: std::time::Duration,
-    #[cfg(feature = "write")]
-    durability: Durability,
     /// The root pages as this handle left them: the synced ones are on the disk, unless nothing is.
     #[cfg(feature = "write")]
     settled: parking_lot::Mutex<Option<[Root; 3]>>,
@@ -109,8 +109,67 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn new(
+        storage: Arc<dyn Storage>,
+        superblock: Superblock,
+        options: &OpenOptions,
+        writable: bool,
+    ) -> Result<Arc<Shared>> {
+        fork::watch();
+        Ok(Arc::new(Shared {
+            process: fork::generation(),
+            heir: OnceBox::new(),
+            pins: pins::Pins::new(storage.clone(), options.locking),
+            storage,
+            superblock,
+            cache: BlockCache::new(options.cache_bytes),
+            pool: Pool::new(options.threads)?,
+            options: options.clone(),
+            verdict: parking_lot::Mutex::new(None),
+            writable,
+            #[cfg(feature = "write")]
+            settled: parking_lot::Mutex::new(None),
+            #[cfg(feature = "write")]
+            unsynced: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(feature = "write")]
+            closed: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(feature = "write")]
+            writing: std::sync::atomic::AtomicBool::new(false),
+        }))
+    }
+
+    /// Whether this was made in this process, and not in one that it was forked from.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == fork::generation()
+    }
+
+    /// What this process uses in place of `self`: after a fork an open file of its own, since locks belong to open files,
+    /// and caches and threads of its own, since another thread may have held them.
+    pub(crate) fn here(self: &Arc<Self>) -> Result<&Arc<Shared>> {
+        let mut shared = self;
+        while !shared.is_ours() {
+            shared = match shared.heir.get() {
+                Some(heir) => heir,
+                None => {
+                    let heir = shared.reopened()?;
+                    shared.heir.get_or_init(|| Box::new(heir))
+                }
+            };
+        }
+        Ok(shared)
+    }
+
+    fn reopened(&self) -> Result<Arc<Shared>> {
+        let storage = self.storage.reopen(self.writable).map_err(|source| Error::Io {
+            action: "open again, after a fork,".into(),
+            file: self.storage.name().to_path_buf(),
+            source,
+        })?;
+        Shared::new(storage, self.superblock.clone(), &self.options, self.writable)
+    }
+
     fn roots(&self) -> Result<Roots> {
-        Head::read(&*self.storage)?.roots(self.storage.name(), self.recover)
+        Head::read(&*self.storage)?.roots(self.storage.name(), self.options.recover)
     }
 
     /// Whether this handle published a commit that was deferred and has not been synced.
@@ -161,7 +220,7 @@ impl Store {
 
     /// The state that this handle shows now. Cheap: a reference is counted.
     pub fn snapshot(&self) -> Snapshot {
-        self.current.read().clone()
+        Snapshot::clone(&self.current.load())
     }
 
     /// Moves the handle on to the newest commit and returns it. What was opened before keeps its snapshot. Reads the
@@ -172,18 +231,19 @@ impl Store {
     /// As [`OpenOptions::open`]; [`Error::Replaced`] if the name now stands for another file or none. The handle then
     /// stays on what it shows.
     pub fn refresh(&self) -> Result<Snapshot> {
-        check_in_place(&*self.shared.storage)?;
+        check_in_place(&*self.shared.here()?.storage)?;
         self.follow()
     }
 
     /// As [`Store::refresh`], whatever the name stands for now.
     pub(crate) fn follow(&self) -> Result<Snapshot> {
-        let newest = newest_snapshot(&self.shared, self.shared.roots()?)?;
-        let mut current = self.current.write();
-        if newest.generation() > current.generation() {
-            *current = newest;
-        }
-        Ok(current.clone())
+        let shared = self.shared.here()?;
+        let newest = newest_snapshot(shared, shared.roots()?)?;
+        self.current.rcu(|current| {
+            let follows = newest.generation() > current.generation() || !current.is_ours();
+            if follows { Arc::new(newest.clone()) } else { current.clone() }
+        });
+        Ok(self.snapshot())
     }
 
     /// The generations that others are reading now, ascending: those that other handles of this file have pinned, in this
@@ -193,8 +253,9 @@ impl Store {
     ///
     /// [`Error::Io`] if the locks or the roots cannot be read.
     pub fn readers(&self) -> Result<Option<Vec<u64>>> {
-        let newest = self.shared.roots()?.newest.generation;
-        Ok(self.shared.pins.others(newest)?.map(|pinned| pinned.into_iter().collect()))
+        let shared = self.shared.here()?;
+        let newest = shared.roots()?.newest.generation;
+        Ok(shared.pins.others(newest)?.map(|pinned| pinned.into_iter().collect()))
     }
 
     /// The random id that the file got when it was created.
@@ -215,7 +276,7 @@ impl Store {
     /// that was opened without write permission.
     #[cfg(feature = "write")]
     pub fn writer(&self) -> Result<Writer> {
-        Writer::begin(&self.shared)
+        Writer::begin(self.shared.here()?)
     }
 
     /// Waits until all commits that this handle made are on the disk, as [`Writer::sync`] does for a writer.
@@ -225,8 +286,9 @@ impl Store {
     /// As [`Store::writer`] and [`Writer::sync`], unless there is nothing to wait for.
     #[cfg(feature = "write")]
     pub fn sync(&self) -> Result<()> {
-        let unsynced = self.shared.unsynced.load(Ordering::Acquire);
-        if unsynced || self.shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
+        let shared = self.shared.here()?;
+        let unsynced = shared.unsynced.load(Ordering::Acquire);
+        if unsynced || shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
     }
 
     /// Lets the store go, after waiting for the commits that were deferred. Dropping it does the same, and hides errors.
@@ -242,8 +304,13 @@ impl Store {
 
     #[cfg(feature = "write")]
     fn settle(&self) -> Result<()> {
-        self.shared.closed.store(true, Ordering::Release);
-        if self.shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
+        let mut shared = &self.shared;
+        while !shared.is_ours() {
+            let Some(heir) = shared.heir.get() else { return Ok(()) };
+            shared = heir;
+        }
+        shared.closed.store(true, Ordering::Release);
+        if shared.has_deferred() { Writer::begin(shared)?.sync() } else { Ok(()) }
     }
 
     /// Length of the file.
@@ -269,7 +336,8 @@ impl Store {
         Ok(crate::format::twin::valid_copies(&page, magic).map(|copy| copy.is_some()))
     }
 
-    fn open_file(path: &Path, options: &OpenOptions) -> Result<Store> {
+    /// Opens a file, in the state of the root `at` if there is one, of the file with that id.
+    fn open_file(path: &Path, options: &OpenOptions, at: Option<([u8; 16], Root)>) -> Result<Store> {
         let failed =
             |source: io::Error| Error::Io { action: "open".into(), file: path.to_path_buf(), source };
         #[cfg(feature = "write")]
@@ -282,7 +350,14 @@ impl Store {
         }
         let file = std::fs::OpenOptions::new().read(true).write(write).open(path).map_err(failed)?;
         let storage = FileStorage::new(file, path, options.backend).map_err(failed)?;
-        Store::open_storage(Arc::new(storage), options, write)
+        let Some((file_id, root)) = at else { return Store::open_storage(Arc::new(storage), options, write) };
+        let superblock = Head::read(&storage)?.superblock(path)?;
+        if superblock.file_id != file_id {
+            return Err(Error::Replaced { file: path.to_path_buf() });
+        }
+        let shared = Shared::new(Arc::new(storage), superblock, options, write)?;
+        let snapshot = snapshot_again(&shared, root)?;
+        Ok(Store { shared, current: ArcSwap::from_pointee(snapshot) })
     }
 
     fn open_memory(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, options: &OpenOptions) -> Result<Store> {
@@ -293,36 +368,9 @@ impl Store {
         let head = Head::read(&*storage)?;
         let superblock = head.superblock(storage.name())?;
         let roots = head.roots(storage.name(), options.recover)?;
-        let shared = Shared {
-            pins: pins::Pins::new(storage.clone(), options.locking),
-            storage,
-            superblock,
-            cache: BlockCache::new(options.cache_bytes),
-            pool: Pool::new(options.threads)?,
-            recover: options.recover,
-            verdict: parking_lot::Mutex::new(None),
-            #[cfg(feature = "write")]
-            writable,
-            #[cfg(feature = "write")]
-            locking: options.locking,
-            #[cfg(feature = "write")]
-            lock_timeout: options.lock_timeout,
-            #[cfg(feature = "write")]
-            durability: options.durability,
-            #[cfg(feature = "write")]
-            settled: parking_lot::Mutex::new(None),
-            #[cfg(feature = "write")]
-            unsynced: std::sync::atomic::AtomicBool::new(false),
-            #[cfg(feature = "write")]
-            closed: std::sync::atomic::AtomicBool::new(false),
-            #[cfg(feature = "write")]
-            writing: std::sync::atomic::AtomicBool::new(false),
-        };
-        #[cfg(not(feature = "write"))]
-        let _ = writable;
-        let shared = Arc::new(shared);
+        let shared = Shared::new(storage, superblock, options, writable)?;
         let snapshot = newest_snapshot(&shared, roots)?;
-        Ok(Store { shared, current: RwLock::new(snapshot) })
+        Ok(Store { shared, current: ArcSwap::from_pointee(snapshot) })
     }
 
     #[cfg(feature = "write")]
@@ -413,6 +461,16 @@ fn newest_snapshot(shared: &Arc<Shared>, mut roots: Roots) -> Result<Snapshot> {
     })
 }
 
+/// The snapshot of `root`, which a snapshot of this store had that may be gone by now: taken if its space is still kept once
+/// it is pinned here.
+fn snapshot_again(shared: &Arc<Shared>, root: Root) -> Result<Snapshot> {
+    let pin = shared.pins.pin(root.generation)?;
+    if pin.is_some() && !shared.roots()?.keep(&root) {
+        return Err(Error::Gone { file: shared.storage.name().to_path_buf(), generation: root.generation });
+    }
+    snapshot_of(shared, root, pin)
+}
+
 /// The snapshot of `root`, unless it was deferred by another boot or system and did not come to the disk whole.
 fn trusted_snapshot(
     shared: &Arc<Shared>,
@@ -456,6 +514,9 @@ fn snapshot_of(shared: &Arc<Shared>, root: Root, pin: Option<pins::Pin>) -> Resu
         return Err(Damage::new(what).at(Place { file: file.to_path_buf(), ..Place::default() }));
     }
     let source = storage.source(root.end, pin.is_none()).map_err(failed("map"))?;
-    let frames = Frames::new(source, root.bounds(), file.into());
+    let mut frames = Frames::new(source, root.bounds(), file.into());
+    if pin.is_none() {
+        frames = frames.unpinned(shared.clone());
+    }
     Ok(Snapshot::new(shared.clone(), root, frames, pin))
 }

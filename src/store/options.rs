@@ -140,7 +140,7 @@ impl OpenOptions {
     /// [`Error::Corrupt`](crate::Error::Corrupt) by what it holds, [`Error::Unsupported`](crate::Error::Unsupported)
     /// if it needs a later version.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
-        Store::open_file(path.as_ref(), self)
+        Store::open_file(path.as_ref(), self, None)
     }
 
     /// Opens a store that is in memory, without a copy: a vector, an `Arc` of bytes, a map of the caller's.

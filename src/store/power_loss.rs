@@ -95,6 +95,10 @@ impl Storage for Arc<Disk> {
         Ok(())
     }
 
+    fn reopen(&self, _write: bool) -> io::Result<Arc<dyn Storage>> {
+        Ok(Arc::new(self.clone()))
+    }
+
     fn boot_id(&self) -> [u8; 16] {
         self.boot_id
     }

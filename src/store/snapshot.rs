@@ -2,9 +2,10 @@
 
 use super::frames::Frames;
 use super::pins::Pin;
-use super::{Shared, path, tree};
+use super::{Shared, path, snapshot_again, tree};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{Free, Record, Root};
+use once_cell::race::OnceBox;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ struct Inner {
     root: Root,
     frames: Frames,
     pin: Option<Pin>,
+    /// The same state, in a process that was forked from the one that this belongs to.
+    heir: OnceBox<Snapshot>,
 }
 
 /// What a name in a store stands for.
@@ -79,7 +82,7 @@ pub struct Entry {
 
 impl Snapshot {
     pub(super) fn new(shared: Arc<Shared>, root: Root, frames: Frames, pin: Option<Pin>) -> Snapshot {
-        Snapshot(Arc::new(Inner { shared, root, frames, pin }))
+        Snapshot(Arc::new(Inner { shared, root, frames, pin, heir: OnceBox::new() }))
     }
 
     /// Whether a lock keeps writers from reusing what this snapshot reads. Where the file system has no such locks, or
@@ -106,7 +109,7 @@ impl Snapshot {
     /// [`Error::Corrupt`] if the list is damaged.
     pub fn free_bytes(&self) -> Result<u64> {
         let mut total: u64 = 0;
-        tree::entries(&self.0.frames, &self.0.root.free, b"", |key, cell| {
+        tree::entries(self.frames()?, &self.0.root.free, b"", |key, cell| {
             let (_, free) =
                 Free::parse(key, cell, self.0.root.bounds()).map_err(|damage| damage.at(self.place("")))?;
             total = total.saturating_add(free.len);
@@ -138,13 +141,13 @@ impl Snapshot {
             prefix.push(b'/');
         }
         let mut entries = Vec::new();
-        tree::entries(&self.0.frames, &self.0.root.catalog, &prefix, |key, cell| {
+        tree::entries(self.frames()?, &self.0.root.catalog, &prefix, |key, cell| {
             if !key.starts_with(&prefix) {
                 return Ok(ControlFlow::Break(()));
             }
             let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(self.place("")))?;
             if !attributes && !path.is_empty() {
-                let value = tree::value(&self.0.frames, cell)?;
+                let value = tree::value(self.frames()?, cell)?;
                 // Damage within a record is met when the array is opened, and keeps nothing else from being listed.
                 let kind = match Record::parse(&value, self.0.root.bounds()) {
                     Ok(record) => EntryKind::of(&record),
@@ -177,7 +180,7 @@ impl Snapshot {
     /// [`Error::NotFound`] if there is nothing of that name, [`Error::Corrupt`] if the catalog is damaged.
     pub fn attributes(&self, path: &str) -> Result<Attributes> {
         let path = path::normalize(path);
-        let Some(json) = tree::get(&self.0.frames, &self.0.root.catalog, &path::attributes_key(path))? else {
+        let Some(json) = tree::get(self.frames()?, &self.0.root.catalog, &path::attributes_key(path))? else {
             if !path.is_empty() {
                 self.record(path)?;
             }
@@ -190,22 +193,22 @@ impl Snapshot {
     pub(crate) fn record(&self, path: &str) -> Result<Record> {
         match self.find(path)? {
             Some(record) => Ok(record),
-            None => Err(self.not_found(path)),
+            None => Err(self.not_found(self.frames()?, path)),
         }
     }
 
     fn find(&self, path: &str) -> Result<Option<Record>> {
-        let Some(bytes) = tree::get(&self.0.frames, &self.0.root.catalog, path.as_bytes())? else {
+        let Some(bytes) = tree::get(self.frames()?, &self.0.root.catalog, path.as_bytes())? else {
             return Ok(None);
         };
         Record::parse(&bytes, self.0.root.bounds()).map(Some).map_err(|damage| damage.at(self.place(path)))
     }
 
     /// The error for a name that is not there, with one that is nearly the same.
-    fn not_found(&self, path: &str) -> Error {
+    fn not_found(&self, frames: &Frames, path: &str) -> Error {
         let mut names: Vec<String> = Vec::new();
         // What cannot be listed cannot be offered either; the error is that there is no such name.
-        let _ = tree::entries(&self.0.frames, &self.0.root.catalog, b"", |key, _| {
+        let _ = tree::entries(frames, &self.0.root.catalog, b"", |key, _| {
             if let Ok((name, false)) = path::of_key(key) {
                 names.push(name.to_owned());
             }
@@ -216,20 +219,44 @@ impl Snapshot {
     }
 
     /// Where damage to what `path` names is; the empty path is the store as a whole.
-    fn place(&self, path: &str) -> Place {
+    pub(crate) fn place(&self, path: &str) -> Place {
         let array = Some(path).filter(|path| !path.is_empty()).map(str::to_owned);
         Place { file: self.0.frames.file().to_path_buf(), array, ..Place::default() }
+    }
+
+    pub(super) fn file_id(&self) -> [u8; 16] {
+        self.0.shared.superblock.file_id
     }
 
     pub(crate) fn root(&self) -> &Root {
         &self.0.root
     }
 
-    pub(crate) fn frames(&self) -> &Frames {
-        &self.0.frames
+    /// The frames, for this process to read. After a fork the first call pins the generation for the child.
+    pub(crate) fn frames(&self) -> Result<&Frames> {
+        Ok(&self.here()?.0.frames)
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.0.shared
+    pub(crate) fn shared(&self) -> Result<&Shared> {
+        Ok(&self.here()?.0.shared)
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.0.shared.is_ours()
+    }
+
+    /// The snapshot that this process uses in place of this one.
+    fn here(&self) -> Result<&Snapshot> {
+        let mut snapshot = self;
+        while !snapshot.is_ours() {
+            snapshot = match snapshot.0.heir.get() {
+                Some(heir) => heir,
+                None => {
+                    let heir = snapshot_again(snapshot.0.shared.here()?, snapshot.0.root.clone())?;
+                    snapshot.0.heir.get_or_init(|| Box::new(heir))
+                }
+            };
+        }
+        Ok(snapshot)
     }
 }

@@ -80,7 +80,7 @@ impl Writer {
     ///
     /// As [`Writer::commit_with`].
     pub fn commit(&mut self) -> Result<Snapshot> {
-        self.commit_with(self.shared.durability)
+        self.commit_with(self.shared.options.durability)
     }
 
     /// As [`Writer::commit`], with a durability of its own. A commit with [`Durability::Full`] also syncs those before
@@ -194,7 +194,7 @@ impl Writer {
         }
         *self.shared.settled.lock() = Some(self.slots.clone());
         let snapshot = self.base_snapshot()?;
-        self.frames = snapshot.frames().clone();
+        self.frames = snapshot.frames()?.clone();
         self.reach = self.base.end;
         // Pins are listed again: one that came since the root was prepared may be of a generation that it let go of.
         let kept = kept_generations(&self.shared, &self.slots, &self.base, &self.lock)?;

@@ -1,7 +1,7 @@
 //! The lock of the one writer.
 
 use crate::error::{Error, Result};
-use crate::storage::Storage;
+use crate::storage::{Storage, fork};
 use crate::store::pins::WRITER;
 use crate::store::{OpenOptions, Shared};
 use std::io;
@@ -16,7 +16,7 @@ pub(crate) struct WriterLock {
     storage: Arc<dyn Storage>,
     kind: Kind,
     /// A forked child shares the open file with its parent, and must not let go of what the parent holds.
-    process: u32,
+    process: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,11 @@ impl WriterLock {
 
     /// Takes the lock for a writer of an open store.
     pub(super) fn take_for(shared: &Shared) -> Result<WriterLock> {
-        WriterLock::acquire(&shared.storage, shared.locking, shared.lock_timeout)
+        WriterLock::acquire(&shared.storage, shared.options.locking, shared.options.lock_timeout)
     }
 
     fn acquire(storage: &Arc<dyn Storage>, locking: bool, timeout: Duration) -> Result<WriterLock> {
-        let made = |kind| WriterLock { storage: storage.clone(), kind, process: std::process::id() };
+        let made = |kind| WriterLock { storage: storage.clone(), kind, process: fork::generation() };
         if !locking {
             return Ok(made(Kind::Off));
         }
@@ -98,7 +98,7 @@ fn held(storage: &dyn Storage) -> Error {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.process != fork::generation() {
             return;
         }
         // Closing the file lets go of the lock if this does not.

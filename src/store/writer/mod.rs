@@ -181,7 +181,7 @@ impl Writer {
         check_in_place(&*shared.storage)?;
         let (slots, ours) = commit::settled_roots(shared)?;
         let snapshot = commit::base_of(shared, &slots)?;
-        let (base, frames) = (snapshot.root().clone(), snapshot.frames().clone());
+        let (base, frames) = (snapshot.root().clone(), snapshot.frames()?.clone());
         let reach = base.end;
         let newest = slots.iter().map(|root| root.generation).max().unwrap_or(base.generation);
         let mut space = Space::new(base.end, newest + 1);
@@ -376,10 +376,13 @@ impl Writer {
         self.changed = true;
     }
 
-    /// That nothing failed that makes further changes unsafe.
+    /// That nothing failed that makes further changes unsafe, and that this is no forked child.
     fn check_usable(&self) -> Result<()> {
         match &self.poisoned {
             Some(why) => Err(Error::InvalidState { what: why.clone() }),
+            None if !self.shared.is_ours() => Err(Error::InvalidState {
+                what: "a writer stays with the process that began it, and this one was forked from it".into(),
+            }),
             None => Ok(()),
         }
     }
