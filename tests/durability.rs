@@ -82,7 +82,7 @@ fn each_durability_waits_as_often_as_it_must() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.brick");
         let Some(calls) = system_calls(&format!("three-commits {name}"), &path) else { return };
-        let (_, on_file) = calls_on(&calls, path.to_str().unwrap());
+        let (_, on_file) = calls_on(&calls, folder.path().join(".a.brick.brick-new").to_str().unwrap());
         assert_eq!(count(&on_file, "fdatasync("), data, "{name}: {on_file:#?}");
         let (opened, on_folder) = calls_on(&calls, folder.path().to_str().unwrap());
         assert_eq!((opened, count(&on_folder, "fsync(")), (directory, directory), "{name}: {on_folder:#?}");

@@ -213,7 +213,8 @@ fn creating_writing_and_committing_opens_and_closes_once() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.brick");
     let Some(calls) = system_calls("create and write", &path) else { return };
-    let (opened, on_file) = calls_on(&calls, path.to_str().unwrap());
+    let made = directory.path().join(".a.brick.brick-new");
+    let (opened, on_file) = calls_on(&calls, made.to_str().unwrap());
     assert_eq!((opened, count(&on_file, "close(")), (1, 1), "{on_file:#?}");
     let (opened, on_directory) = calls_on(&calls, directory.path().to_str().unwrap());
     assert_eq!((opened, count(&on_directory, "fsync(")), (1, 1), "{on_directory:#?}");

@@ -2,12 +2,15 @@
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 use super::locks;
+#[cfg(feature = "write")]
+use super::naming;
 use super::{Backend, Source, Storage};
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A file that is read and written at offsets.
 #[cfg(unix)]
@@ -91,19 +94,50 @@ pub(crate) struct FileStorage {
     path: PathBuf,
     /// The path from the root directory, since the process may change its own.
     full_path: PathBuf,
+    /// The name under which a new file is made, and whether it has got the other one.
+    temporary: Option<(PathBuf, Arc<AtomicBool>)>,
     backend: Backend,
 }
 
 impl FileStorage {
-    pub(crate) fn new(file: File, path: &Path, backend: Backend) -> io::Result<FileStorage> {
+    /// Opens the file at `path`.
+    pub(crate) fn open(path: &Path, write: bool, backend: Backend) -> io::Result<FileStorage> {
+        let file = File::options().read(true).write(write).open(path)?;
+        FileStorage::new(file, path, std::path::absolute(path)?, None, backend)
+    }
+
+    /// Makes a file for `path`, under a temporary name until [`Storage::take_name`]. An error of kind `AlreadyExists` if
+    /// that name is taken.
+    #[cfg(feature = "write")]
+    pub(crate) fn create(path: &Path, backend: Backend) -> io::Result<FileStorage> {
+        let full_path = naming::resolve(path)?;
+        let temporary = naming::temporary(&full_path);
+        let file = File::options().read(true).write(true).create_new(true).open(&temporary)?;
+        FileStorage::new(file, path, full_path, Some((temporary, Arc::default())), backend)
+    }
+
+    /// Opens what is there under the temporary name of `path`, if anything.
+    #[cfg(feature = "write")]
+    pub(crate) fn open_temporary(path: &Path, backend: Backend) -> io::Result<Option<FileStorage>> {
+        let temporary = naming::temporary(&naming::resolve(path)?);
+        match File::options().read(true).write(true).open(&temporary) {
+            Ok(file) => FileStorage::new(file, path, temporary, None, backend).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn new(
+        file: File,
+        path: &Path,
+        full_path: PathBuf,
+        temporary: Option<(PathBuf, Arc<AtomicBool>)>,
+        backend: Backend,
+    ) -> io::Result<FileStorage> {
         let kind = file.metadata()?.file_type();
         if kind.is_file() {
-            Ok(FileStorage {
-                file: Arc::new(Positioned::new(file)),
-                path: path.to_path_buf(),
-                full_path: std::path::absolute(path)?,
-                backend,
-            })
+            let file = Arc::new(Positioned::new(file));
+            Ok(FileStorage { file, path: path.to_path_buf(), full_path, temporary, backend })
         } else if kind.is_dir() {
             Err(io::Error::from(io::ErrorKind::IsADirectory))
         } else {
@@ -111,6 +145,14 @@ impl FileStorage {
                 io::ErrorKind::InvalidInput,
                 "it is a device or a pipe, and a store needs a regular file",
             ))
+        }
+    }
+
+    /// The name that the file has now.
+    fn present_path(&self) -> &Path {
+        match &self.temporary {
+            Some((path, taken)) if !taken.load(Ordering::Acquire) => path,
+            _ => &self.full_path,
         }
     }
 }
@@ -191,11 +233,12 @@ impl Storage for FileStorage {
     fn reopen(&self, write: bool) -> io::Result<Arc<dyn Storage>> {
         let mut options = File::options();
         options.read(true).write(write);
-        let file = self.file.with(|file| open_again(file, &options, &self.full_path))?;
+        let file = self.file.with(|file| open_again(file, &options, self.present_path()))?;
         let storage = FileStorage {
             file: Arc::new(Positioned::new(file)),
             path: self.path.clone(),
             full_path: self.full_path.clone(),
+            temporary: self.temporary.clone(),
             backend: self.backend,
         };
         let same = are_same(&storage.file.with(File::metadata)?, &self.file.with(File::metadata)?);
@@ -207,7 +250,7 @@ impl Storage for FileStorage {
     }
 
     fn is_in_place(&self) -> io::Result<bool> {
-        match std::fs::metadata(&self.full_path) {
+        match std::fs::metadata(self.present_path()) {
             Ok(named) => Ok(are_same(&named, &self.file.with(File::metadata)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -225,11 +268,32 @@ impl Storage for FileStorage {
     }
 
     #[cfg(feature = "write")]
-    fn sync_directory(&self) -> io::Result<()> {
-        match self.full_path.parent() {
-            Some(directory) => File::open(directory)?.sync_all(),
-            None => Ok(()),
+    fn take_name(&self, over: Option<&dyn Storage>) -> io::Result<()> {
+        let Some((temporary, taken)) = &self.temporary else { return Ok(()) };
+        match over {
+            Some(old) => {
+                self.file.with(|file| file.set_permissions(old.permissions()?))?;
+                std::fs::rename(temporary, &self.full_path)?;
+            }
+            None => naming::rename_to_free(temporary, &self.full_path)?,
         }
+        taken.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    #[cfg(feature = "write")]
+    fn permissions(&self) -> io::Result<Permissions> {
+        self.file.with(|file| Ok(file.metadata()?.permissions()))
+    }
+
+    #[cfg(feature = "write")]
+    fn remove(&self) -> io::Result<()> {
+        std::fs::remove_file(self.present_path())
+    }
+
+    #[cfg(feature = "write")]
+    fn sync_directory(&self) -> io::Result<()> {
+        naming::sync_directory(&self.full_path)
     }
 }
 

@@ -80,6 +80,21 @@ impl Storage for MemoryStorage {
     }
 
     #[cfg(feature = "write")]
+    fn take_name(&self, _over: Option<&dyn Storage>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn permissions(&self) -> io::Result<std::fs::Permissions> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
+    fn remove(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "write")]
     fn sync_directory(&self) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }

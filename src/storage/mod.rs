@@ -15,6 +15,8 @@ mod locks;
 mod memory;
 #[cfg(feature = "mmap")]
 mod mmap;
+#[cfg(feature = "write")]
+mod naming;
 mod pages;
 
 pub(crate) use file::FileStorage;
@@ -95,6 +97,19 @@ pub(crate) trait Storage: Send + Sync {
     /// Waits until what was written is on the disk.
     #[cfg(feature = "write")]
     fn sync_data(&self) -> io::Result<()>;
+
+    /// Gives a new file the name that it was made for: one that is free, or that of the file `over`, whose permissions it
+    /// gets. An error of kind `AlreadyExists` if a name that was free is not any more.
+    #[cfg(feature = "write")]
+    fn take_name(&self, over: Option<&dyn Storage>) -> io::Result<()>;
+
+    /// The permissions of the file.
+    #[cfg(feature = "write")]
+    fn permissions(&self) -> io::Result<std::fs::Permissions>;
+
+    /// Removes the file under the name that it has.
+    #[cfg(feature = "write")]
+    fn remove(&self) -> io::Result<()>;
 
     /// Waits until the file's name is on the disk.
     #[cfg(feature = "write")]

@@ -8,6 +8,8 @@
 
 mod cache;
 mod changes;
+#[cfg(feature = "write")]
+mod create;
 mod doubt;
 mod frames;
 mod head;
@@ -100,6 +102,9 @@ pub(crate) struct Shared {
     /// Whether this handle created the store and never waited for the disk.
     #[cfg(feature = "write")]
     unsynced: std::sync::atomic::AtomicBool,
+    /// That the store has no name yet.
+    #[cfg(feature = "write")]
+    unnamed: parking_lot::Mutex<Option<create::Unnamed>>,
     /// Whether the [`Store`] was let go.
     #[cfg(feature = "write")]
     closed: std::sync::atomic::AtomicBool,
@@ -131,6 +136,8 @@ impl Shared {
             settled: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             unsynced: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(feature = "write")]
+            unnamed: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             closed: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
@@ -216,6 +223,16 @@ impl Store {
     #[cfg(feature = "write")]
     pub fn create(path: impl AsRef<Path>) -> Result<Store> {
         OpenOptions::new().create(path)
+    }
+
+    /// Creates a store that takes the place of what is at `path` with its first commit.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::replace`].
+    #[cfg(feature = "write")]
+    pub fn replace(path: impl AsRef<Path>) -> Result<Store> {
+        OpenOptions::new().replace(path)
     }
 
     /// The state that this handle shows now. Cheap: a reference is counted.
@@ -348,8 +365,7 @@ impl Store {
             let what = "a store is opened either to recover what is readable or to write to it, not both";
             return Err(Error::invalid(what));
         }
-        let file = std::fs::OpenOptions::new().read(true).write(write).open(path).map_err(failed)?;
-        let storage = FileStorage::new(file, path, options.backend).map_err(failed)?;
+        let storage = FileStorage::open(path, write, options.backend).map_err(failed)?;
         let Some((file_id, root)) = at else { return Store::open_storage(Arc::new(storage), options, write) };
         let superblock = Head::read(&storage)?.superblock(path)?;
         if superblock.file_id != file_id {
@@ -372,50 +388,12 @@ impl Store {
         let snapshot = newest_snapshot(&shared, roots)?;
         Ok(Store { shared, current: ArcSwap::from_pointee(snapshot) })
     }
-
-    #[cfg(feature = "write")]
-    fn create_file(path: &Path, options: &OpenOptions) -> Result<Store> {
-        let failed = |action: &'static str| {
-            move |source: io::Error| Error::Io { action: action.into(), file: path.to_path_buf(), source }
-        };
-        let mut opening = std::fs::OpenOptions::new();
-        let file = match opening.read(true).write(true).create_new(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(Error::AlreadyExists { name: path.display().to_string() });
-            }
-            other => other.map_err(failed("create"))?,
-        };
-        let storage: Arc<dyn Storage> =
-            Arc::new(FileStorage::new(file, path, options.backend).map_err(failed("create"))?);
-        let wait = options.durability != Durability::None;
-        let made = writer::WriterLock::take(&storage, options).and_then(|_lock| {
-            write_new_store(&*storage, wait).map_err(failed("write a new store"))?;
-            if wait { storage.sync_directory().map_err(failed("sync the directory")) } else { Ok(()) }
-        });
-        if let Err(error) = made {
-            // The name was free and what is there is ours and unfinished: it is taken away again if that works.
-            let _ = std::fs::remove_file(path);
-            return Err(error);
-        }
-        let slots = Head::read(&*storage)?.slots(path)?;
-        let store = Store::open_storage(storage, options, true)?;
-        *store.shared.settled.lock() = Some(slots);
-        store.shared.unsynced.store(!wait, Ordering::Release);
-        Ok(store)
-    }
 }
 
-/// Writes the superblock and the three roots of an empty store.
-#[cfg(feature = "write")]
-fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<()> {
-    let mut file_id = [0; 16];
-    writer::ids::fill(&mut file_id)?;
-    let mut head = Superblock { file_id, optional_features: 0 }.encode().to_vec();
-    for generation in [1, 0, 0] {
-        head.extend_from_slice(&Root::empty(generation, writer::ids::commit_id()?).encode());
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.path()).finish_non_exhaustive()
     }
-    storage.write_at(0, &head)?;
-    if wait { storage.sync_data() } else { Ok(()) }
 }
 
 /// That the name of an open file still stands for it.

@@ -152,14 +152,60 @@ impl OpenOptions {
         Store::open_memory(std::sync::Arc::new(bytes), self)
     }
 
-    /// Creates a store with nothing in it. The name must be free. The file and its directory are synced, unless
-    /// with [`Durability::None`].
+    /// Creates a store with nothing in it. The name must be free. It stands for a whole store from the start: the file is
+    /// made under a temporary name, `.NAME.brick-new`, and renamed. File and directory are synced, unless with
+    /// [`Durability::None`].
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is something at `path`.
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is something at `path`;
+    /// [`Error::Locked`](crate::Error::Locked) if another process is just making a store of that name.
     #[cfg(feature = "write")]
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
         Store::create_file(path.as_ref(), self)
+    }
+
+    /// Creates a store that takes the place of what is at `path` with its first commit. Until then, and if none comes, what is
+    /// there stays as it is, and writers of it are kept out; whoever has it open goes on reading it afterwards. Symbolic links
+    /// stay, and the new file gets the permissions of the old one. If there is nothing at `path`, the store appears there
+    /// with its first commit.
+    ///
+    /// The first commit is synced before it takes a place, whatever [`OpenOptions::durability`] says, unless that is
+    /// [`Durability::None`] and the name is free.
+    ///
+    /// ```
+    /// use brickmap::Store;
+    ///
+    /// # let path = std::env::temp_dir().join(format!("brickmap-replace-{}.brick", std::process::id()));
+    /// # drop(Store::create(&path)?);
+    /// let store = Store::replace(&path)?;
+    /// let mut writer = store.writer()?;
+    /// writer.create_group("anew")?;
+    /// assert!(Store::open(&path)?.snapshot().entries()?.is_empty(), "the old one");
+    /// writer.commit()?;
+    /// assert_eq!(Store::open(&path)?.snapshot().entries()?.len(), 1);
+    /// # std::fs::remove_file(&path).ok();
+    /// # Ok::<(), brickmap::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`](crate::Error::Locked) if the store has a writer, or another process is just making one of that name;
+    /// [`Error::Io`](crate::Error::Io) if there is something that may not be written or is no regular file. The first commit
+    /// fails with [`Error::AlreadyExists`](crate::Error::AlreadyExists) if a name that was free is not any more, and with
+    /// [`Error::Replaced`](crate::Error::Replaced) if the old file is not there any more.
+    #[cfg(feature = "write")]
+    pub fn replace(&self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::replace_file(path.as_ref(), self)
+    }
+
+    /// Opens the store at `path` for reading and writing, or creates it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::open`] and [`OpenOptions::create`].
+    #[cfg(feature = "write")]
+    pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::open_or_create_file(path.as_ref(), self)
     }
 }

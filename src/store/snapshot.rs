@@ -260,3 +260,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 }
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("file", &self.0.frames.file())
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
+    }
+}

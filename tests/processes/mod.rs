@@ -50,7 +50,7 @@ pub(crate) fn system_calls(part: &str, path: &Path) -> Option<Vec<String>> {
             "-f",
             "-qq",
             "-e",
-            "trace=open,openat,close,read,pread64,preadv,pwrite64,fcntl,fdatasync,fsync",
+            "trace=open,openat,close,read,pread64,preadv,pwrite64,fcntl,fdatasync,fsync,rename,renameat2,link,unlink",
             "-o",
         ])
         .arg(&log)
@@ -72,7 +72,8 @@ pub(crate) fn system_calls(part: &str, path: &Path) -> Option<Vec<String>> {
 #[cfg(target_os = "linux")]
 pub(crate) fn calls_on(calls: &[String], path: &str) -> (usize, Vec<String>) {
     let quoted = format!("\"{path}\"");
-    let opened: Vec<usize> = (0..calls.len()).filter(|&n| calls[n].contains(&quoted)).collect();
+    let opened: Vec<usize> =
+        (0..calls.len()).filter(|&n| calls[n].contains("open") && calls[n].contains(&quoted)).collect();
     let Some(&first) = opened.first() else { return (0, Vec::new()) };
     let descriptor = calls[first].rsplit("= ").next().unwrap().trim();
     let on = [format!("({descriptor},"), format!("({descriptor})")];

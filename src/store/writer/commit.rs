@@ -5,6 +5,7 @@ use super::tree_edit::TreeEdit;
 use super::{Staged, StagedRagged, Writer, WriterLock, ids};
 use crate::error::{Error, Result};
 use crate::format::{MAX_GENERATION, Pointer, Record, Root, root_offset};
+use crate::store::create::Unnamed;
 use crate::store::head::{Head, Roots};
 use crate::store::{Durability, Shared, Snapshot, snapshot_of, trusted_snapshot};
 use std::collections::BTreeSet;
@@ -98,7 +99,7 @@ impl Writer {
                 use Durability::Deferred";
             return Err(Error::InvalidState { what: what.into() });
         }
-        if !self.changed {
+        if !self.changed && self.shared.unnamed.lock().is_none() {
             if durability == Durability::Full {
                 self.sync()?;
             }
@@ -121,6 +122,10 @@ impl Writer {
     /// [`Error::Io`] if the file cannot be written or synced. The writer can then not be used any more.
     pub fn sync(&mut self) -> Result<()> {
         self.check_usable()?;
+        if self.shared.unnamed.lock().is_some() {
+            // Nothing was committed yet.
+            return Ok(());
+        }
         if self.base.deferred.is_none() && !self.shared.unsynced.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -146,7 +151,11 @@ impl Writer {
         Ok(())
     }
 
-    fn publish(&mut self, durability: Durability) -> Result<Snapshot> {
+    fn publish(&mut self, mut durability: Durability) -> Result<Snapshot> {
+        let replaces = self.shared.unnamed.lock().as_ref().map(Unnamed::replaces);
+        if replaces.is_some() && durability == Durability::Deferred {
+            durability = Durability::Full;
+        }
         if durability == Durability::Deferred && self.shared.unsynced.load(Ordering::Acquire) {
             // A power loss goes back to the last synced root, so there must be one.
             self.sync_data()?;
@@ -188,8 +197,13 @@ impl Writer {
             deferred,
             ..Root::empty(self.space.generation(), commit_id)
         })?;
-        if full {
+        if full || replaces == Some(true) {
             self.sync_data()?;
+        }
+        if let Some(unnamed) = self.shared.unnamed.lock().take() {
+            unnamed.take_name()?;
+        }
+        if full {
             self.settle_name()?;
         }
         *self.shared.settled.lock() = Some(self.slots.clone());

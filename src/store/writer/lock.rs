@@ -72,6 +72,11 @@ impl WriterLock {
         }
     }
 
+    /// Whether this was taken in this process, and not in one that it was forked from.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == fork::generation()
+    }
+
     /// Whether it is known what readers hold, beside other writers.
     pub(super) fn is_sure(&self) -> bool {
         self.kind == Kind::Byte
@@ -98,7 +103,7 @@ fn held(storage: &dyn Storage) -> Error {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        if self.process != fork::generation() {
+        if !self.is_ours() {
             return;
         }
         // Closing the file lets go of the lock if this does not.

@@ -20,7 +20,7 @@ pub(crate) use space::Space;
 
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
-use super::{Attributes, EntryKind, Frames, Shared, check_in_place, parse_attributes, path, tree};
+use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, parse_attributes, path, tree};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
     ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record,
@@ -52,7 +52,7 @@ pub struct Writer {
     catalog: TreeEdit,
     staged: BTreeMap<String, Staged>,
     changed: bool,
-    lock: WriterLock,
+    lock: Arc<WriterLock>,
     /// Why nothing more can be committed.
     poisoned: Option<String>,
 }
@@ -176,7 +176,8 @@ impl Writer {
     }
 
     fn begin_locked(shared: &Arc<Shared>) -> Result<Writer> {
-        let lock = WriterLock::take_for(shared)?;
+        let unnamed = shared.unnamed.lock().as_ref().map(|unnamed| unnamed.lock.clone());
+        let lock = unnamed.map_or_else(|| WriterLock::take_for(shared).map(Arc::new), Ok)?;
         // Whoever held the lock before may have put another file in this one's place, or published another root.
         check_in_place(&*shared.storage)?;
         let (slots, ours) = commit::settled_roots(shared)?;
@@ -190,6 +191,9 @@ impl Writer {
             load_free_space(&frames, &base, &mut space)?;
         }
         space.settle(kept.as_ref());
+        if !ours {
+            create::clean_up(shared);
+        }
         let deferred = base.deferred.is_some();
         let mut writer = Writer {
             shared: shared.clone(),
