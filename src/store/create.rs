@@ -16,13 +16,16 @@ use std::sync::atomic::Ordering;
 /// How often a name is tried that others create and remove at the same time.
 const ATTEMPTS: usize = 100;
 
+/// A file, and the lock that keeps writers out of it.
+type Locked = (Arc<dyn Storage>, WriterLock);
+
 /// A store that is not to be seen under its name before its first commit.
 pub(super) struct Unnamed {
     storage: Arc<dyn Storage>,
     /// Held until the file has its name. The writers of the store have it too.
     pub(super) lock: Arc<WriterLock>,
     /// What has the name, and the lock that keeps its writers out.
-    old: Option<(Arc<dyn Storage>, WriterLock)>,
+    old: Option<Locked>,
     named: bool,
 }
 
@@ -57,6 +60,15 @@ impl Store {
             return Err(Error::AlreadyExists { name: path.display().to_string() });
         }
         let (storage, lock) = make_file(path, options)?;
+        Store::create_in(storage, lock, options)
+    }
+
+    /// Makes a store in a file that is new and locked, and gives it its name.
+    pub(super) fn create_in(
+        storage: Arc<dyn Storage>,
+        lock: WriterLock,
+        options: &OpenOptions,
+    ) -> Result<Store> {
         let wait = options.durability != Durability::None;
         let made = write_new_store(&*storage, wait)
             .and_then(|()| storage.take_name(None))
@@ -64,7 +76,7 @@ impl Store {
         if let Err(error) = made {
             // Unfinished, and ours: it is taken away again if that works.
             let _ = storage.remove();
-            return Err(failed(path, "create a store", error));
+            return Err(failed(storage.name(), "create a store", error));
         }
         let store = Store::open_new(storage, options)?;
         store.shared.unsynced.store(!wait, Ordering::Release);
@@ -75,8 +87,19 @@ impl Store {
     pub(super) fn replace_file(path: &Path, options: &OpenOptions) -> Result<Store> {
         let old = lock_old(path, options)?;
         let (storage, lock) = make_file(path, options)?;
-        let unnamed = Unnamed { storage: storage.clone(), lock: Arc::new(lock), old, named: false };
-        write_new_store(&*storage, false).map_err(|error| failed(path, "create a store", error))?;
+        Store::replace_in(storage, lock, old, options)
+    }
+
+    /// Makes a store in a file that is new and locked, for the name of `old`.
+    pub(super) fn replace_in(
+        storage: Arc<dyn Storage>,
+        lock: WriterLock,
+        old: Option<Locked>,
+        options: &OpenOptions,
+    ) -> Result<Store> {
+        let lock = Arc::new(lock);
+        let unnamed = Unnamed { storage: storage.clone(), lock, old, named: false };
+        write_new_store(&*storage, false).map_err(|error| failed(storage.name(), "create a store", error))?;
         let store = Store::open_new(storage, options)?;
         store.shared.unsynced.store(true, Ordering::Release);
         *store.shared.unnamed.lock() = Some(unnamed);
@@ -120,7 +143,7 @@ pub(super) fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<(
 }
 
 /// Makes a file for `path` under its temporary name, and locks it.
-fn make_file(path: &Path, options: &OpenOptions) -> Result<(Arc<dyn Storage>, WriterLock)> {
+fn make_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
     for _ in 0..ATTEMPTS {
         let storage: Arc<dyn Storage> = match FileStorage::create(path, options.backend) {
             Ok(storage) => Arc::new(storage),
@@ -167,7 +190,7 @@ pub(super) fn clean_up(shared: &Shared) {
 }
 
 /// Locks the file at `path`, if there is one.
-fn lock_old(path: &Path, options: &OpenOptions) -> Result<Option<(Arc<dyn Storage>, WriterLock)>> {
+fn lock_old(path: &Path, options: &OpenOptions) -> Result<Option<Locked>> {
     for _ in 0..ATTEMPTS {
         let old: Arc<dyn Storage> = match FileStorage::open(path, true, options.backend) {
             Ok(old) => Arc::new(old),

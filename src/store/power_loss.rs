@@ -6,6 +6,7 @@
 
 use super::create::write_new_store;
 use super::pins::PINS;
+use super::writer::WriterLock;
 use super::{Durability, OpenOptions, Store, newest_snapshot};
 use crate::format::twin::PAGE_LEN;
 use crate::storage::{Source, Storage};
@@ -22,6 +23,9 @@ use std::sync::Arc;
 enum Step {
     Write(u64, Vec<u8>),
     Sync,
+    /// The file took its name.
+    Named,
+    SyncDirectory,
     /// A commit was published, and others may have seen it.
     Published(u64),
     /// All commits up to this one were acknowledged to be on the disk.
@@ -123,6 +127,7 @@ impl Storage for Arc<Disk> {
     }
 
     fn take_name(&self, _over: Option<&dyn Storage>) -> io::Result<()> {
+        self.steps.lock().push(Step::Named);
         Ok(())
     }
 
@@ -131,10 +136,11 @@ impl Storage for Arc<Disk> {
     }
 
     fn remove(&self) -> io::Result<()> {
-        Ok(())
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
+        self.steps.lock().push(Step::SyncDirectory);
         Ok(())
     }
 }
@@ -163,7 +169,10 @@ fn open(disk: &Arc<Disk>) -> Store {
 
 /// Overwrites the array once for each durability, with a writer for each one or two commits.
 fn commit(disk: &Arc<Disk>, plan: &[Durability]) {
-    let store = open(disk);
+    commit_to(open(disk), plan, |step| disk.steps.lock().push(step));
+}
+
+fn commit_to(store: Store, plan: &[Durability], note: impl Fn(Step)) {
     let mut writer = store.writer().unwrap();
     for (n, &durability) in plan.iter().enumerate() {
         if n % 2 == 1 {
@@ -177,13 +186,13 @@ fn commit(disk: &Arc<Disk>, plan: &[Durability]) {
         }
         writer.write("a", &Selection::all(), &items(generation)).unwrap();
         writer.commit_with(durability).unwrap();
-        disk.steps.lock().push(match durability {
+        note(match durability {
             Durability::Full => Step::Acknowledged(generation),
             _ => Step::Published(generation),
         });
         if n % 5 == 4 {
             writer.sync().unwrap();
-            disk.steps.lock().push(Step::Acknowledged(generation));
+            note(Step::Acknowledged(generation));
         }
     }
     // What is left to sync when the handle goes is not what is looked at.
@@ -208,6 +217,41 @@ fn history(plan: &[Durability]) -> (Vec<u8>, Vec<Step>) {
     (new, steps)
 }
 
+/// The log of a new store, which gets its name at once, or with its first commit in the place of another.
+fn history_of_new(replaces: bool, durability: Durability) -> Vec<Step> {
+    let disk = Disk::new(Vec::new(), BOOT);
+    let options = OpenOptions::new().threads(1).durability(durability);
+    let locked = |disk: &Arc<Disk>| {
+        let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+        let lock = WriterLock::take(&storage, &options).unwrap();
+        (storage, lock)
+    };
+    let ((storage, lock), old) = (locked(&disk), locked(&Disk::new(Vec::new(), BOOT)));
+    let store = if replaces {
+        Store::replace_in(storage, lock, Some(old), &options).unwrap()
+    } else {
+        let store = Store::create_in(storage, lock, &options).unwrap();
+        disk.steps.lock().push(Step::Acknowledged(1));
+        store
+    };
+    let mut writer = store.writer().unwrap();
+    for generation in 2..4 {
+        if generation == 2 {
+            let spec = ArraySpec::new(Dtype::U32, [ITEMS]).chunks([256]).blocks([64]);
+            writer.create_array("a", &spec).unwrap();
+        }
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        writer.commit().unwrap();
+        // The first one is synced in any case, since it has to be there before it has a name.
+        disk.steps.lock().push(match durability {
+            Durability::Full => Step::Acknowledged(generation),
+            _ => Step::Published(generation),
+        });
+    }
+    std::mem::forget((writer, store));
+    disk.steps.lock().clone()
+}
+
 /// What may be left, and what was promised by then.
 struct Loss<'a> {
     bytes: &'a [u8],
@@ -215,11 +259,19 @@ struct Loss<'a> {
     acknowledged: u64,
     /// The commit that was published last or is under way.
     newest: u64,
+    /// Whether the file has its name.
+    named: bool,
 }
 
 impl Loss<'_> {
     /// That it opens at a commit between the acknowledged one and the one under way, whole.
     fn check(&self, boot_id: [u8; 16]) -> Result<u64, String> {
+        if !self.named {
+            return match self.acknowledged {
+                0 => Ok(0),
+                acknowledged => Err(format!("the file is not there, {acknowledged} was acknowledged")),
+            };
+        }
         let store = Arc::new(Disk::new(self.bytes.to_vec(), boot_id));
         let store = Store::open_storage(store, &OpenOptions::new().threads(1), false)
             .map_err(|error| format!("does not open: {error}"))?;
@@ -249,12 +301,16 @@ type Visit<'a> = dyn FnMut(&Loss<'_>) -> Result<(), String> + 'a;
 fn losses(new: &[u8], first: u64, steps: &[Step], visit: &mut Visit<'_>) -> Result<(), String> {
     let (mut durable, mut acknowledged, mut newest) = (new.to_vec(), first, first);
     let mut pending: Vec<(u64, &[u8])> = Vec::new();
+    // Whether the name may be taken, and whether it must be.
+    let (mut named, mut surely_named) = (!new.is_empty(), !new.is_empty());
     for (n, step) in steps.iter().enumerate() {
         match step {
             Step::Write(offset, bytes) => pending.push((*offset, bytes)),
             Step::Sync => {
                 pending.drain(..).for_each(|(offset, bytes)| apply(&mut durable, offset, bytes));
             }
+            Step::Named => named = true,
+            Step::SyncDirectory => surely_named = named,
             Step::Published(_) => {}
             Step::Acknowledged(generation) => acknowledged = *generation,
         }
@@ -263,7 +319,11 @@ fn losses(new: &[u8], first: u64, steps: &[Step], visit: &mut Visit<'_>) -> Resu
             _ => None,
         });
         newest = newest.max(under_way.unwrap_or(0));
-        let mut leave = |bytes: Vec<u8>| visit(&Loss { bytes: &bytes, acknowledged, newest });
+        let mut leave = |bytes: Vec<u8>| {
+            let loss = Loss { bytes: &bytes, acknowledged, newest, named };
+            visit(&loss)?;
+            if named == surely_named { Ok(()) } else { visit(&Loss { named: surely_named, ..loss }) }
+        };
         for kept in subsets(pending.len()) {
             let mut bytes = durable.clone();
             kept.iter().for_each(|&n| apply(&mut bytes, pending[n].0, pending[n].1));
@@ -350,6 +410,43 @@ fn a_store_goes_on_after_a_power_loss_and_after_another_one() {
         })
         .unwrap();
         assert!(seen > 100);
+    }
+}
+
+/// The first loss of a new store that breaks a promise; `least` is what must be there if anything is.
+fn first_broken_of_new(steps: &[Step], least: u64) -> Option<String> {
+    let check = |loss: &Loss<'_>| match loss.check(NEXT_BOOT)? {
+        found if loss.named && found < least => Err(format!("{found} took the place of another store")),
+        _ => Ok(()),
+    };
+    losses(&[], 0, steps, &mut |loss| check(loss)).err()
+}
+
+#[test]
+fn a_power_loss_leaves_a_new_store_whole_or_what_was_there() {
+    assert_eq!(first_broken_of_new(&history_of_new(false, Durability::Full), 1), None);
+    assert_eq!(first_broken_of_new(&history_of_new(true, Durability::Full), 2), None);
+    assert_eq!(first_broken_of_new(&history_of_new(true, Durability::Deferred), 2), None);
+    // Further commits without a sync are those that may be lost with the store; the first is not.
+    let mut steps = history_of_new(true, Durability::None);
+    steps.truncate(steps.iter().position(|step| matches!(step, Step::Published(2))).unwrap() + 1);
+    assert_eq!(first_broken_of_new(&steps, 2), None);
+}
+
+#[test]
+fn without_the_syncs_around_the_name_a_power_loss_breaks_it() {
+    for replaces in [false, true] {
+        let steps = history_of_new(replaces, Durability::Full);
+        let named = steps.iter().position(|step| matches!(step, Step::Named)).unwrap();
+        assert!(matches!((&steps[named - 1], &steps[named + 1]), (Step::Sync, Step::SyncDirectory)));
+        for lost in [named - 1, named + 1] {
+            let mut steps = steps.clone();
+            steps.remove(lost);
+            assert!(
+                first_broken_of_new(&steps, 1 + u64::from(replaces)).is_some(),
+                "{replaces}, step {lost}"
+            );
+        }
     }
 }
 
@@ -479,4 +576,84 @@ fn a_reader_that_was_slow_starts_again_unless_its_generation_is_alive() {
     let snapshot = newest_snapshot(&late.shared, roots).unwrap();
     assert_eq!(snapshot.generation(), newest);
     assert!(newest > last);
+}
+
+/// Tells this program, started again by the test below, where to write.
+#[cfg(target_os = "linux")]
+const FILE: &str = "BRICKMAP_TEST_FILE";
+
+/// Not a test of its own: the run that is traced by the one below.
+#[cfg(target_os = "linux")]
+#[test]
+fn traced_run() {
+    let Some(path) = std::env::var_os(FILE) else { return };
+    drop(Store::create(&path).unwrap());
+    commit_to(OpenOptions::new().threads(1).write(true).open(&path).unwrap(), &MIXED, |_| {});
+}
+
+/// What the system is asked for in the same run is what the simulation logs.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_real_run_asks_the_system_for_what_is_simulated() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, log) = (directory.path().join("a.brick"), directory.path().join("log"));
+    let traced = std::process::Command::new("strace")
+        .args([
+            "-f",
+            "-qq",
+            "-s",
+            "0",
+            "-e",
+            "trace=openat,pwrite64,write,fdatasync,fsync,ftruncate,renameat2,rename",
+            "-o",
+        ])
+        .arg(&log)
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "store::power_loss::traced_run", "--quiet"])
+        .env(FILE, &path)
+        .output();
+    let Ok(output) = traced else {
+        println!("skipped: there is no strace");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(log).unwrap();
+    let calls: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(' ')).map(|(_, call)| call.trim()).collect();
+    let start = calls.iter().position(|call| call.contains("openat") && call.contains("O_CREAT")).unwrap();
+    let real: Vec<String> = calls[start..]
+        .iter()
+        .filter_map(|call| {
+            let (name, arguments) = call.split_once('(')?;
+            let last: Vec<&str> = arguments.rsplit(')').next_back()?.rsplit(", ").take(2).collect();
+            match name {
+                "pwrite64" => Some(format!("write {} bytes at {}", last[1], last[0])),
+                "fdatasync" => Some("sync".into()),
+                "fsync" => Some("sync the directory".into()),
+                "renameat2" => Some("take the name".into()),
+                "ftruncate" | "rename" => Some((*call).to_owned()),
+                _ => None,
+            }
+        })
+        .collect();
+
+    let disk = Disk::new(Vec::new(), BOOT);
+    let options = OpenOptions::new().threads(1);
+    let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+    let lock = WriterLock::take(&storage, &options).unwrap();
+    drop(Store::create_in(storage, lock, &options).unwrap());
+    commit(&disk, &MIXED);
+    let simulated: Vec<String> = disk
+        .steps
+        .lock()
+        .iter()
+        .filter_map(|step| match step {
+            Step::Write(offset, bytes) => Some(format!("write {} bytes at {offset}", bytes.len())),
+            Step::Sync => Some("sync".into()),
+            Step::Named => Some("take the name".into()),
+            Step::SyncDirectory => Some("sync the directory".into()),
+            Step::Published(_) | Step::Acknowledged(_) => None,
+        })
+        .collect();
+    assert_eq!(real, simulated);
 }
