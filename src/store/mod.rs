@@ -172,7 +172,7 @@ impl Shared {
             file: self.storage.name().to_path_buf(),
             source,
         })?;
-        Shared::new(storage, self.superblock.clone(), &self.options, self.writable)
+        Shared::new(storage, self.superblock, &self.options, self.writable)
     }
 
     fn roots(&self) -> Result<Roots> {
