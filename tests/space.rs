@@ -1,10 +1,26 @@
 //! What overwriting costs in file space, with and without readers, and that what a reader sees stays as it was.
+//!
+//! `BRICKMAP_SPACE_MB` sets the size of the array that is overwritten (2 by default), `BRICKMAP_COMMITS` how many commits and
+//! arrays there are where there are very many.
 
-use brickmap::{ArraySpec, Codec, Dtype, Durability, Error, OpenOptions, Selection, Snapshot, Store};
+mod processes;
+
+use brickmap::{
+    ArraySpec, Backend, Codec, Dtype, Durability, Error, OpenOptions, Selection, Snapshot, Store,
+};
+use processes::{hear, say, start};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-const SHAPE: [u64; 2] = [512, 1024];
-const BYTES: u64 = SHAPE[0] * SHAPE[1] * 4;
+const COLUMNS: u64 = 1024;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+fn shape() -> [u64; 2] {
+    [from_environment("BRICKMAP_SPACE_MB", 2) * 256, COLUMNS]
+}
 /// Pages, tables and what does not fit together, beside the items.
 const SLACK: f64 = 0.2;
 
@@ -17,14 +33,14 @@ fn items(generation: u64) -> Vec<u32> {
         state ^= state << 17;
         (state >> 16) as u32
     };
-    (0..SHAPE[0] * SHAPE[1]).map(next).collect()
+    (0..shape()[0] * COLUMNS).map(next).collect()
 }
 
 fn create(directory: &Path) -> (PathBuf, Store) {
     let path = directory.join("space.brick");
     let store = Store::create(&path).unwrap();
     let mut writer = store.writer().unwrap();
-    let spec = ArraySpec::new(Dtype::U32, SHAPE).chunks([64, 256]).blocks([16, 256]);
+    let spec = ArraySpec::new(Dtype::U32, shape()).chunks([64, 256]).blocks([16, 256]);
     writer.create_array("a", &spec).unwrap();
     writer.write("a", &Selection::all(), &items(writer.next_generation())).unwrap();
     writer.commit().unwrap();
@@ -53,7 +69,7 @@ fn assert_clean(path: &Path) {
 
 /// File bytes by bytes of items.
 fn growth(path: &Path) -> f64 {
-    std::fs::metadata(path).unwrap().len() as f64 / BYTES as f64
+    std::fs::metadata(path).unwrap().len() as f64 / (shape()[0] * COLUMNS * 4) as f64
 }
 
 #[test]
@@ -181,7 +197,7 @@ fn raw_arrays_stay_one_run_when_space_is_reused() {
     let path = directory.path().join("raw.brick");
     let store = Store::create(&path).unwrap();
     let mut writer = store.writer().unwrap();
-    let spec = ArraySpec::new(Dtype::U32, SHAPE).codec(Codec::Raw).chunks([64, SHAPE[1]]);
+    let spec = ArraySpec::new(Dtype::U32, shape()).codec(Codec::Raw).chunks([64, COLUMNS]);
     writer.create_array("a", &spec).unwrap();
     for _ in 0..10 {
         let items = items(writer.next_generation());
@@ -307,4 +323,92 @@ fn random_commits_account_for_every_byte() {
             assert_eq!(array.read::<u32>(&Selection::all()).unwrap(), *items, "commit {n}");
         }
     }
+}
+
+/// Bytes that this process has asked the system to read and to write so far.
+#[cfg(target_os = "linux")]
+fn traffic() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap();
+    ["rchar: ", "wchar: "]
+        .map(|name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().parse().unwrap())
+}
+
+/// Not a test of its own: what the other processes of the tests below do.
+#[cfg(target_os = "linux")]
+#[test]
+fn parts() {
+    let Some((part, path)) = processes::my_part() else { return };
+    let many = from_environment("BRICKMAP_COMMITS", 10_000);
+    let store = OpenOptions::new().threads(1).durability(Durability::Deferred).create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    match part.as_str() {
+        "very-many-commits" => {
+            let spec = ArraySpec::new(Dtype::F32, [many, 64]).chunks([1, 64]).blocks([1, 64]);
+            writer.create_array("rows", &spec).unwrap();
+            for tenth in 0..10 {
+                let [_, before] = traffic();
+                for row in tenth * many / 10..(tenth + 1) * many / 10 {
+                    let items: Vec<f32> = (0..64).map(|column| (row * 64 + column) as f32).collect();
+                    writer.write("rows", &Selection::new([row as i64]), &items).unwrap();
+                    writer.commit().unwrap();
+                }
+                say(&format!("\nwrote {}", (traffic()[1] - before) * 10 / many));
+            }
+            drop(writer);
+            let rows = store.refresh().unwrap().array("rows").unwrap();
+            for row in [0, 1, many / 2, many - 1] {
+                assert_eq!(rows.get::<f32>(&[row as i64, 63]).unwrap(), (row * 64 + 63) as f32);
+            }
+            let report = store.verify().unwrap();
+            assert!(report.is_clean(), "{report:?}");
+            assert!(report.free_bytes < report.live_bytes * 6 / 5 + (1 << 20), "{report:?}");
+        }
+        "very-many-arrays" => {
+            let name = |n: u64| format!("group {}/array {n}", n % 100);
+            for tenth in 0..10 {
+                for n in tenth * many / 10..(tenth + 1) * many / 10 {
+                    writer.create_array(&name(n), &ArraySpec::new(Dtype::U64, [1])).unwrap();
+                    writer.write(&name(n), &Selection::all(), &[n]).unwrap();
+                }
+                writer.commit().unwrap();
+                let options = OpenOptions::new().threads(1).backend(Backend::Pread);
+                let [before, _] = traffic();
+                let there = options.open(&path).unwrap();
+                let n = tenth * many / 10 + 7;
+                assert_eq!(there.array(&name(n)).unwrap().get::<u64>(&[0]).unwrap(), n);
+                say(&format!("\nread {}", traffic()[0] - before));
+            }
+            assert!(Store::open(&path).unwrap().verify().unwrap().is_clean());
+        }
+        part => panic!("no part '{part}'"),
+    }
+}
+
+/// What the ten tenths of a part say.
+#[cfg(target_os = "linux")]
+fn tenths(part: &str, what: &str) -> Vec<u64> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut other = start(part, &directory.path().join("many.brick"));
+    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    let said = (0..10).map(|_| hear(&mut lines, what)[what.len() + 1..].parse().unwrap()).collect();
+    assert!(other.wait().unwrap().success());
+    said
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fault_23_very_many_commits_cost_as_much_as_few() {
+    let written = tenths("very-many-commits", "wrote");
+    println!("bytes written for a commit: {written:?}");
+    // The trees grow by a level now and then.
+    assert!(written.iter().all(|bytes| *bytes < 64 << 10), "{written:?}");
+    assert!(written[9] < 3 * written[1], "{written:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fault_23_very_many_arrays_are_opened_as_fast_as_few() {
+    let read = tenths("very-many-arrays", "read");
+    println!("bytes read to open a store and read one item: {read:?}");
+    assert!(read.iter().all(|bytes| *bytes < 128 << 10), "{read:?}");
 }

@@ -147,14 +147,6 @@ impl FileStorage {
             ))
         }
     }
-
-    /// The name that the file has now.
-    fn present_path(&self) -> &Path {
-        match &self.temporary {
-            Some((path, taken)) if !taken.load(Ordering::Acquire) => path,
-            _ => &self.full_path,
-        }
-    }
 }
 
 impl Storage for FileStorage {
@@ -279,6 +271,13 @@ impl Storage for FileStorage {
         }
         taken.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn present_path(&self) -> &Path {
+        match &self.temporary {
+            Some((path, taken)) if !taken.load(Ordering::Acquire) => path,
+            _ => &self.full_path,
+        }
     }
 
     #[cfg(feature = "write")]

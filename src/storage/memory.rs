@@ -84,6 +84,10 @@ impl Storage for MemoryStorage {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    fn present_path(&self) -> &Path {
+        self.name()
+    }
+
     #[cfg(feature = "write")]
     fn permissions(&self) -> io::Result<std::fs::Permissions> {
         Err(io::ErrorKind::Unsupported.into())

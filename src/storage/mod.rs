@@ -103,6 +103,9 @@ pub(crate) trait Storage: Send + Sync {
     #[cfg(feature = "write")]
     fn take_name(&self, over: Option<&dyn Storage>) -> io::Result<()>;
 
+    /// The name that the file has now.
+    fn present_path(&self) -> &Path;
+
     /// The permissions of the file.
     #[cfg(feature = "write")]
     fn permissions(&self) -> io::Result<std::fs::Permissions>;

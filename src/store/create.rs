@@ -35,6 +35,11 @@ impl Unnamed {
         self.old.is_some()
     }
 
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        self.storage.present_path()
+    }
+
     /// Gives the store its name.
     pub(super) fn take_name(mut self) -> Result<()> {
         let over = self.old.as_ref().map(|(old, _)| &**old);
@@ -104,6 +109,14 @@ impl Store {
         store.shared.unsynced.store(true, Ordering::Release);
         *store.shared.unnamed.lock() = Some(unnamed);
         Ok(store)
+    }
+
+    pub(super) fn create_on_commit_file(path: &Path, options: &OpenOptions) -> Result<Store> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::AlreadyExists { name: path.display().to_string() });
+        }
+        let (storage, lock) = make_file(path, options)?;
+        Store::replace_in(storage, lock, None, options)
     }
 
     pub(super) fn open_or_create_file(path: &Path, options: &OpenOptions) -> Result<Store> {

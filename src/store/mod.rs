@@ -285,6 +285,13 @@ impl Store {
         self.shared.storage.name()
     }
 
+    /// Where the file is while it has not got its name: from [`OpenOptions::replace`] or
+    /// [`OpenOptions::create_on_commit`] to the first commit. For removing it when the process is interrupted.
+    #[cfg(feature = "write")]
+    pub fn temporary_path(&self) -> Option<std::path::PathBuf> {
+        self.shared.unnamed.lock().as_ref().map(|unnamed| unnamed.path().to_path_buf())
+    }
+
     /// Starts a transaction. A store has one writer at a time.
     ///
     /// # Errors

@@ -165,6 +165,17 @@ impl OpenOptions {
         Store::create_file(path.as_ref(), self)
     }
 
+    /// As [`OpenOptions::create`], but the store appears at `path` with its first commit, which fails with
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if the name is not free any more: for saving in one go.
+    ///
+    /// # Errors
+    ///
+    /// As [`OpenOptions::create`].
+    #[cfg(feature = "write")]
+    pub fn create_on_commit(&self, path: impl AsRef<Path>) -> Result<Store> {
+        Store::create_on_commit_file(path.as_ref(), self)
+    }
+
     /// Creates a store that takes the place of what is at `path` with its first commit. Until then, and if none comes, what is
     /// there stays as it is, and writers of it are kept out; whoever has it open goes on reading it afterwards. Symbolic links
     /// stay, and the new file gets the permissions of the old one. If there is nothing at `path`, the store appears there

@@ -131,6 +131,10 @@ impl Storage for Arc<Disk> {
         Ok(())
     }
 
+    fn present_path(&self) -> &Path {
+        self.name()
+    }
+
     fn permissions(&self) -> io::Result<std::fs::Permissions> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -5,12 +5,14 @@ use super::{Arguments, CodecName, Converted, ProfileName, Storing};
 use crate::boxes::{MemoryOrder, boxes, gather};
 use crate::failure::Failure;
 use crate::npy::NpyFile;
-use crate::output::OutputFile;
+use crate::output::Unfinished;
 use crate::progress::Bar;
 use crate::terminal;
 use brickmap::{
-    ArraySpec, ByteOrder, Codec, Error, Profile, Progress, Selection, Snapshot, Store, WriteOptions, Writer,
+    ArraySpec, ByteOrder, Codec, Durability, Error, OpenOptions, Profile, Progress, Selection, Snapshot,
+    Store, WriteOptions, Writer,
 };
+use std::io;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Arguments) -> Result<Converted, Failure> {
@@ -23,14 +25,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Converted, Failure> {
         let store = options.write(true).open(output)?;
         write(&store, &name, &spec, &npy, arguments)?
     } else {
-        let way_out = "give --force to replace it or --append to add to it";
-        let (file, store) = OutputFile::create(output, arguments.force, way_out, |temporary| {
-            options.create(temporary).map_err(|error| created(output, error))
-        })?;
-        let snapshot = write(&store, &name, &spec, &npy, arguments)?;
-        drop(store);
-        file.publish()?;
-        snapshot
+        let durability = if arguments.sync { Durability::Full } else { Durability::None };
+        let store = create(output, arguments.force, options.durability(durability))?;
+        // The first commit takes the name; until then the file goes if the command is interrupted.
+        let _unfinished = store.temporary_path().map(Unfinished::new);
+        write(&store, &name, &spec, &npy, arguments)?
     };
     let array = snapshot.array(&name)?;
     Ok(Converted {
@@ -42,12 +41,26 @@ pub(super) fn run(arguments: &Arguments) -> Result<Converted, Failure> {
     })
 }
 
-/// The failure to create a store, told of the file that was asked for and not of its temporary name.
-fn created(output: &Path, error: Error) -> Failure {
-    match error {
+/// A store that appears with its first commit. What is there is replaced if `force` is set.
+fn create(output: &Path, force: bool, options: OpenOptions) -> Result<Store, Failure> {
+    let shown = output.display();
+    if let Ok(there) = output.metadata()
+        && !there.is_file()
+    {
+        return Err(Failure::usage(format!("'{shown}' is there and is not a regular file")));
+    }
+    let created = if force { options.replace(output) } else { options.create_on_commit(output) };
+    created.map_err(|error| match error {
+        Error::AlreadyExists { .. } => Failure::usage(format!(
+            "'{shown}' exists already; give --force to replace it or --append to add to it"
+        )),
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            let folder = output.parent().unwrap_or(output).display();
+            Failure::usage(format!("there is no folder '{folder}'"))
+        }
         Error::Io { action, source, .. } => Failure::of_file(&action, output, &source),
         other => other.into(),
-    }
+    })
 }
 
 /// The name of the new array.

@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     append: bool,
 
+    /// Wait until a new brick file is on the disk; a file that is replaced waits in any case
+    #[arg(long)]
+    sync: bool,
+
     /// Encode and decode with this many threads; by default with all processors
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     threads: Option<usize>,
