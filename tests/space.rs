@@ -8,15 +8,11 @@ mod processes;
 use brickmap::{
     ArraySpec, Backend, Codec, Dtype, Durability, Error, OpenOptions, Selection, Snapshot, Store,
 };
-use processes::{hear, say, start};
+use processes::{from_environment, hear, say, start};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 const COLUMNS: u64 = 1024;
-
-fn from_environment(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 fn shape() -> [u64; 2] {
     [from_environment("BRICKMAP_SPACE_MB", 2) * 256, COLUMNS]

@@ -15,6 +15,11 @@ pub(crate) fn my_part() -> Option<(String, PathBuf)> {
     Some((std::env::var(PART).ok()?, std::env::var_os(FILE)?.into()))
 }
 
+/// A number that is set in the environment, for a longer search than by default.
+pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
 /// Starts this program again to play a part: the test of the name `part` and nothing else.
 pub(crate) fn start(part: &str, path: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())

@@ -23,9 +23,9 @@ What is done with this repository.
       tests. Goes on after a failed step; the last line counts all tests. Tools that are not there make a step
       'skipped', with the reason; with CI=true in the environment a missing Python is a failure.
 
-  cargo xtask soak [--minutes N] [--cases N]
+  cargo xtask soak [--minutes N] [--cases N] [--kills N]
       The longer search: the property tests with N cases each (20000; tests read it from PROPTEST_CASES and
-      BRICKMAP_CASES), each fuzz target for N minutes (10), and the tests on other machines: wasm32 (built only),
+      BRICKMAP_CASES), file space with an array of 315 MB, a million commits, N killed processes (2000), each fuzz target for N minutes (10), and the tests on other machines: wasm32 (built only),
       aarch64 and big-endian s390x (run with qemu). Says how to install what is missing.
 
   cargo xtask bench [NAME [ARGUMENT...]]

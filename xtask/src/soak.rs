@@ -11,12 +11,17 @@ pub(crate) struct Options {
     minutes: u64,
     /// Cases of each property test.
     cases: u64,
+    /// Processes that are killed, by each test that kills some.
+    kills: u64,
 }
+
+/// The tests that take longer for a larger store, more commits or more kills.
+const LONG: [&str; 3] = ["space", "locks", "durability"];
 
 impl Options {
     /// The options that the arguments ask for.
     pub(crate) fn parse(arguments: &[String]) -> Result<Options, String> {
-        let mut options = Options { minutes: 10, cases: 20_000 };
+        let mut options = Options { minutes: 10, cases: 20_000, kills: 2000 };
         for pair in arguments.chunks(2) {
             let [name, value] = pair else { return Err(format!("'{}' needs a number", pair.join(" "))) };
             // The fuzzer takes 0 for no limit.
@@ -25,6 +30,7 @@ impl Options {
             match name.as_str() {
                 "--minutes" => options.minutes = value,
                 "--cases" => options.cases = value,
+                "--kills" => options.kills = value,
                 _ => return Err(format!("cargo xtask soak does not know '{name}'")),
             }
         }
@@ -40,6 +46,11 @@ pub(crate) fn run(options: &Options) -> bool {
         properties.env(variable, options.cases.to_string());
     }
     summary.tests(&format!("rust tests, {} cases", options.cases), properties);
+    let mut long = cargo(["test", "--release", "--no-fail-fast"]);
+    long.args(LONG.iter().flat_map(|name| ["--test", name]));
+    long.env("BRICKMAP_SPACE_MB", "315").env("BRICKMAP_COMMITS", "1000000");
+    long.env("BRICKMAP_KILLS", options.kills.to_string());
+    summary.tests(&format!("large stores, a million commits, {} kills", options.kills), long);
     for name in stems(&root().join("fuzz/fuzz_targets"), "rs") {
         fuzz(&mut summary, &name, options.minutes);
     }
@@ -80,8 +91,9 @@ mod tests {
 
     #[test]
     fn options() {
-        assert_eq!(parse("").unwrap(), Options { minutes: 10, cases: 20_000 });
-        assert_eq!(parse("--minutes 3 --cases 7").unwrap(), Options { minutes: 3, cases: 7 });
+        assert_eq!(parse("").unwrap(), Options { minutes: 10, cases: 20_000, kills: 2000 });
+        let options = Options { minutes: 3, cases: 7, kills: 5 };
+        assert_eq!(parse("--minutes 3 --cases 7 --kills 5").unwrap(), options);
         for wrong in ["--minutes", "--minutes x", "--minutes 0", "--hours 1", "3"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
