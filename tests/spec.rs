@@ -327,6 +327,50 @@ fn deferred_roots_and_alive_generations_are_read() {
     });
 }
 
+/// One whose commit is not whole is not: the older roots of a forged file are empty.
+#[test]
+fn a_deferred_root_with_a_flipped_bit_anywhere_is_not_taken() {
+    let sample = || {
+        let mut forge = Forge::new();
+        (forge.flags, forge.boot_id) = (1, [7; 16]);
+        sample_with(forge).0
+    };
+    let whole = sample();
+    let checked = Store::from_bytes(whole.clone()).unwrap().verify().unwrap();
+    assert!(checked.is_clean() && checked.free_bytes > 0, "{checked:?}");
+    let (mut taken, mut refused) = (0u64, 0u64);
+    for at in (DATA_START as usize..whole.len()).step_by(3) {
+        let mut file = whole.clone();
+        file[at] ^= 1 << (at % 8);
+        match Store::from_bytes(file).unwrap().snapshot().generation() {
+            0 => refused += 1,
+            9 => taken += 1,
+            generation => panic!("generation {generation}"),
+        }
+    }
+    // Padding and free space have no checksum.
+    assert!(refused > 3 * taken && taken > 0, "{refused} refused, {taken} taken");
+}
+
+/// What is met again and again is not looked at without end.
+#[test]
+fn a_deferred_root_that_reaches_more_than_the_file_has_is_not_taken() {
+    let file = |arrays: usize, flags: u64| {
+        let mut forge = Forge::new();
+        (forge.flags, forge.boot_id) = (flags, [7; 16]);
+        let chunk = forge.raw("chunk", &[4000, 4], &vec![1; 4000 * 4 * 4]);
+        let index = forge.index("index", 0, 0, &[(0, chunk)]);
+        let record = Record::new(dtype(2, 4), &[4000, 4], &[4000, 4], &[4000, 4], &[0, 0]).raw().index(index);
+        let entries = (0..arrays).map(|n| (format!("{n:02}").into_bytes(), inline(&record.encode())));
+        let catalog = forge.catalog(entries.collect());
+        forge.finish(catalog, NULL)
+    };
+    let generation = |file: Vec<u8>| Store::from_bytes(file).unwrap().snapshot().generation();
+    assert_eq!(generation(file(1, 1)), 9);
+    assert_eq!(generation(file(10, 1)), 0);
+    assert_eq!(generation(file(10, 0)), 9, "a synced one is taken without looking");
+}
+
 /// As many alive generations as a root holds.
 #[test]
 fn a_full_list_of_alive_generations_is_read() {
