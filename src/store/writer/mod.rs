@@ -271,6 +271,7 @@ impl Writer {
     ///
     /// [`Error::NotFound`] if there is nothing of that name.
     pub fn set_attributes(&mut self, path: &str, attributes: &Attributes) -> Result<()> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if !path.is_empty() && self.kind(path)?.is_none() {
             return Err(Error::NotFound { name: path.to_owned(), near: None });
@@ -291,6 +292,7 @@ impl Writer {
     ///
     /// [`Error::NotFound`] if there is nothing of that name.
     pub fn attributes(&self, path: &str) -> Result<Attributes> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if !path.is_empty() && self.kind(path)?.is_none() {
             return Err(Error::NotFound { name: path.to_owned(), near: None });
@@ -307,6 +309,7 @@ impl Writer {
     ///
     /// [`Error::Corrupt`] if the catalog is damaged.
     pub fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
@@ -322,9 +325,7 @@ impl Writer {
     /// [`Error::Io`] if the file cannot be written or synced. The writer can then not be used any more. Readers see
     /// the old state, or, if the error came after the root was written, either the old or the new one, whole.
     pub fn commit(&mut self) -> Result<Snapshot> {
-        if let Some(why) = &self.poisoned {
-            return Err(Error::InvalidState { what: why.clone() });
-        }
+        self.check_usable()?;
         if !self.changed {
             return self.base_snapshot();
         }
@@ -509,10 +510,8 @@ impl Writer {
     /// The record of a stored or staged array: it is staged from here on. The frames that read it, and the space for what
     /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
+        self.check_usable()?;
         let path = path::normalize(path);
-        if let Some(why) = &self.poisoned {
-            return Err(Error::InvalidState { what: why.clone() });
-        }
         if !self.staged.contains_key(path) {
             let Some(bytes) = self.catalog.get(&self.frames, path.as_bytes())? else {
                 return Err(Error::NotFound { name: path.to_owned(), near: self.near(path) });
@@ -569,6 +568,13 @@ impl Writer {
     pub(crate) fn poison(&mut self, error: &Error) {
         self.poisoned =
             Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        match &self.poisoned {
+            Some(why) => Err(Error::InvalidState { what: why.clone() }),
+            None => Ok(()),
+        }
     }
 
     fn near(&self, path: &str) -> Option<String> {
