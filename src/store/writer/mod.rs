@@ -7,6 +7,8 @@
 //! there is room and notes what the new root will not reach. [`Writer::commit`] writes the changed pages, waits for the
 //! disk, and publishes a root.
 
+#[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
+mod far;
 pub(super) mod ids;
 mod index_edit;
 mod lock;
