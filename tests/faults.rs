@@ -114,19 +114,20 @@ fn insist(store: &Store, commits: usize) -> Result<()> {
     })
 }
 
-/// What the tests below have fail: creating a store, three commits with two writers, reading and verifying.
-fn history(path: &Path, backend: Backend) -> Result<()> {
-    let store = options().backend(backend).create(path).inspect_err(|_| mark("failed"))?;
+/// What the tests below have fail: creating a store, three commits with two writers, reading and verifying. What fails is
+/// done again with the same handles, but for the creation.
+fn history(path: &Path, options: OpenOptions) -> Result<()> {
+    let store = options.create(path).inspect_err(|_| mark("failed"))?;
     acknowledge(1);
     insist(&store, 2)?;
-    store.refresh()?;
+    twice(|| store.refresh())?;
     insist(&store, 1)?;
-    store.refresh()?;
-    check(&store)?;
-    let reader = OpenOptions::new().backend(backend).threads(1).open(path)?;
+    twice(|| store.refresh())?;
+    twice(|| check(&store))?;
+    let reader = twice(|| options.clone().write(false).open(path))?;
     assert!(reader.snapshot().is_pinned());
-    check(&reader)?;
-    for finding in reader.verify()?.findings {
+    twice(|| check(&reader))?;
+    for finding in twice(|| reader.verify())?.findings {
         assert!(finding.what.starts_with("cannot read "), "{finding:?}");
         say(&format!("failed Io: {}", finding.what));
     }
@@ -138,6 +139,13 @@ fn report(error: &Error) {
     say(&format!("failed {}: {error}", text.split(' ').next().unwrap_or_default()));
 }
 
+fn tell(outcome: Result<()>) {
+    match outcome {
+        Ok(()) => say("done"),
+        Err(error) => report(&error),
+    }
+}
+
 /// Not a test of its own: what the other processes of the tests below do.
 #[test]
 fn parts() {
@@ -146,13 +154,9 @@ fn parts() {
     let path = brick(directory);
     let before = descriptors();
     match &part[..] {
-        "history, mapped" | "history, read" => {
-            let backend = if part.ends_with("mapped") { Backend::Mmap } else { Backend::Pread };
-            match history(&path, backend) {
-                Ok(()) => say("done"),
-                Err(error) => report(&error),
-            }
-        }
+        "history, mapped" => tell(history(&path, options())),
+        "history, read" => tell(history(&path, options().backend(Backend::Pread))),
+        "history, on threads" => tell(history(&path, options().threads(3))),
         "small disks" => small_disks(directory),
         "write without locks" => write_without_locks(&path),
         "grow" => grow(&options().open(&path).unwrap(), &path),
@@ -235,9 +239,12 @@ fn each_call_fails(part: &str, fault: impl Fn(usize) -> String, least: usize) {
     if child::shim().is_none() {
         return;
     }
-    let mut failures = 0;
+    let (mut failures, once) = (0, !fault(1).contains('+'));
     let calls = walk(part, fault, |directory, outcome| {
         failures += usize::from(outcome.lines("failed ").next().is_some());
+        if once && outcome.acknowledged() > 0 {
+            assert!(outcome.said.contains("\ndone"), "it works when it is done again: {}", outcome.said);
+        }
         failed_well(directory, outcome);
     });
     // Letting a lock go may fail unnoticed; little else may.
@@ -252,6 +259,11 @@ fn fault_1_each_call_fails_once_mapped() {
 #[test]
 fn fault_1_each_call_fails_once_read() {
     each_call_fails("history, read", |n| format!("all:{n}:EIO"), 200);
+}
+
+#[test]
+fn fault_1_each_call_fails_once_on_threads() {
+    each_call_fails("history, on threads", |n| format!("all:{n}:EIO"), 100);
 }
 
 #[test]
@@ -337,7 +349,8 @@ fn fault_3_a_failed_sync_fails_the_commit_and_nothing_is_tried_again() {
         }
     }
     // Twice, once and for good: creation and its directory, the roots that were found, and two for each commit.
-    assert_eq!((syncs, commits), (2 * 9, 2 * 6));
+    assert!(syncs >= 2 * 9, "{syncs}");
+    assert_eq!(commits, 2 * 6);
 }
 
 /// Whether this user may mount a small disk that nobody else sees.
@@ -369,7 +382,7 @@ fn small_disks(directory: &Path) {
             let ballast = directory.join("ballast");
             std::fs::write(&ballast, vec![1; BALLAST]).unwrap();
             ACKNOWLEDGED.store(0, Ordering::Relaxed);
-            let outcome = history(&brick(directory), backend);
+            let outcome = history(&brick(directory), options().backend(backend));
             let acknowledged = ACKNOWLEDGED.load(Ordering::Relaxed);
             if let Err(Error::Io { source, .. }) = &outcome {
                 assert_eq!(source.kind(), io::ErrorKind::StorageFull, "{source}");
@@ -412,7 +425,7 @@ fn fault_4_a_full_disk_is_an_error_and_old_data_stay() {
     let full: Vec<u64> =
         said.lines().filter_map(|line| line.strip_prefix("full after ")?.parse().ok()).collect();
     assert!(full.len() > 20, "{full:?}");
-    assert_eq!(BTreeSet::from_iter(full), BTreeSet::from([0, 1, 2]), "where the disk was full");
+    assert!([0, 1, 2].iter().all(|generation| full.contains(generation)), "{full:?}");
 }
 
 #[test]
@@ -420,10 +433,15 @@ fn fault_7_killed_at_each_call() {
     if child::shim().is_none() {
         return;
     }
-    for (call, what, least) in [("any", "kill", 40), ("any", "kill-after", 40), ("pwrite", "kill-torn", 30)] {
+    for (part, call, what, least) in [
+        ("history, mapped", "any", "kill", 40),
+        ("history, mapped", "any", "kill-after", 40),
+        ("history, mapped", "pwrite", "kill-torn", 30),
+        ("history, on threads", "any", "kill", 40),
+    ] {
         let mut acknowledged = BTreeSet::new();
         let calls = walk(
-            "history, mapped",
+            part,
             |n| format!("{call}:{n}:{what}"),
             |directory, outcome| {
                 acknowledged.insert(outcome.acknowledged());
@@ -486,9 +504,12 @@ fn fault_19_without_locks_a_reader_is_unpinned_a_writer_locks_the_file_and_no_sp
         let outcome = play("write without locks", directory.path(), &fault);
         assert!(growth(&outcome).iter().all(|&more| more > 8 * ITEMS), "{:?}", growth(&outcome));
         assert!(outcome.log.iter().all(|call| call.injected || call.name != "setlk"));
-        // Readers can pin, and cannot be seen.
-        let outcome = play("grow", directory.path(), &format!("getlk:1+:{error}"));
-        assert!(outcome.hit() && growth(&outcome).iter().all(|&more| more > 0), "{:?}", growth(&outcome));
+        // Readers that cannot pin, and readers that cannot be seen.
+        for call in ["setlk", "getlk"] {
+            let outcome = play("grow", directory.path(), &format!("{call}:1+:{error}"));
+            let growth = growth(&outcome);
+            assert!(outcome.hit() && growth.iter().all(|&more| more > 8 * ITEMS), "{growth:?}");
+        }
         let outcome = play("grow", directory.path(), "");
         assert_eq!(growth(&outcome).last(), Some(&0), "with locks space is reused");
     }

@@ -55,7 +55,7 @@ fn fault_22_offsets_past_4_gib_are_exact() {
         }
         let reader = OpenOptions::new().backend(backend).open(&path).unwrap();
         let array = reader.array("raw").unwrap();
-        if backend == Backend::Mmap {
+        if backend == Backend::Mmap && cfg!(target_endian = "little") {
             assert!(array.view_checked::<u64>(&Selection::all()).unwrap() == items(4));
         }
         let end = reader.snapshot().file_bytes();
