@@ -100,6 +100,7 @@ pub(crate) fn play(part: &str, directory: &Path, fault: &str) -> Outcome {
 
 /// The program that plays a part, without faults.
 pub(crate) fn command(part: &str, directory: &Path) -> Command {
+    let directory = directory.canonicalize().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "parts", "--nocapture", "--quiet"]).env(PART, part).env(DIRECTORY, directory);
     command
@@ -117,7 +118,8 @@ pub(crate) fn mark(text: &str) {
     }
 }
 
-/// How many descriptors this process has open.
-pub(crate) fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+/// How many descriptors this process has open on `directory` and what is in it. New threads open others for a moment.
+pub(crate) fn descriptors(directory: &Path) -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    descriptors.filter(|path| std::fs::read_link(path).is_ok_and(|file| file.starts_with(directory))).count()
 }
