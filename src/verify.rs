@@ -62,7 +62,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the file cannot be read. Damage is not an error here, unless the roots cannot be read at all.
+    /// [`Error::Io`] if the first pages cannot be read, and [`Error::Corrupt`] if there is no root in them. Damage is not an
+    /// error here, and neither are places further on that cannot be read: they are findings.
     pub fn verify(&self) -> Result<Report> {
         self.verify_with(None)
     }

@@ -11,7 +11,8 @@ use std::os::unix::fs::MetadataExt;
 /// Locks the byte `at`, for this description alone or together with others; `false` if another one is in the way.
 pub(super) fn lock(file: &File, at: u64, alone: bool) -> io::Result<bool> {
     let kind = if alone { libc::F_WRLCK } else { libc::F_RDLCK };
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&request(kind, at..at + 1)?)) {
+    let request = request(kind, at..at + 1)?;
+    match uninterrupted(|| fcntl(file, FcntlArg::F_OFD_SETLK(&request))) {
         Ok(_) => Ok(true),
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         Err(error) => Err(error.into()),
@@ -20,14 +21,15 @@ pub(super) fn lock(file: &File, at: u64, alone: bool) -> io::Result<bool> {
 
 /// Lets the byte `at` go.
 pub(super) fn unlock(file: &File, at: u64) -> io::Result<()> {
-    fcntl(file, FcntlArg::F_OFD_SETLK(&request(libc::F_UNLCK, at..at + 1)?))?;
+    let request = request(libc::F_UNLCK, at..at + 1)?;
+    uninterrupted(|| fcntl(file, FcntlArg::F_OFD_SETLK(&request)))?;
     Ok(())
 }
 
 /// A range that another description has locked and that meets `range`; any one of them, as the kernel likes.
 pub(super) fn conflict(file: &File, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
     let mut answer = request(libc::F_WRLCK, range)?;
-    fcntl(file, FcntlArg::F_OFD_GETLK(&mut answer))?;
+    uninterrupted(|| fcntl(file, FcntlArg::F_OFD_GETLK(&mut answer)))?;
     if i32::from(answer.l_type) == libc::F_UNLCK {
         return Ok(None);
     }
@@ -54,6 +56,17 @@ pub(super) fn holders(file: &File, at: u64) -> Vec<u32> {
         })
     })
     .collect()
+}
+
+/// Makes a call again for as long as signals interrupt it: on network file systems a lock is asked for elsewhere, and
+/// that may take time.
+fn uninterrupted(mut call: impl FnMut() -> nix::Result<libc::c_int>) -> nix::Result<libc::c_int> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            other => return other,
+        }
+    }
 }
 
 fn request(kind: libc::c_int, range: Range<u64>) -> io::Result<libc::flock> {

@@ -75,15 +75,17 @@ impl Store {
         options: &OpenOptions,
     ) -> Result<Store> {
         let wait = options.durability != Durability::None;
-        let made = write_new_store(&*storage, wait)
-            .and_then(|()| storage.take_name(None))
-            .and_then(|()| if wait { storage.sync_directory() } else { Ok(()) });
-        if let Err(error) = made {
-            // Unfinished, and ours: it is taken away again if that works.
-            let _ = storage.remove();
-            return Err(failed(storage.name(), "create a store", error));
-        }
-        let store = Store::open_new(storage, options)?;
+        let made =
+            write_new_store(&*storage, wait).map_err(|error| failed(storage.name(), "create a store", error));
+        let made = made.and_then(|()| Store::open_new(storage.clone(), options)).and_then(|store| {
+            let named = storage.take_name(None);
+            let named = named.and_then(|()| if wait { storage.sync_directory() } else { Ok(()) });
+            named
+                .map(|()| store)
+                .map_err(|error| failed(storage.name(), "give the new store its name", error))
+        });
+        // Unfinished, and ours: it is taken away again if that works.
+        let store = made.inspect_err(|_| drop(storage.remove()))?;
         store.shared.unsynced.store(!wait, Ordering::Release);
         drop(lock);
         Ok(store)

@@ -8,6 +8,8 @@
 //! disk, and publishes a root.
 
 mod commit;
+#[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
+mod far;
 pub(super) mod ids;
 mod index_edit;
 mod lock;
@@ -238,6 +240,7 @@ impl Writer {
     ///
     /// [`Error::NotFound`] if there is nothing of that name.
     pub fn set_attributes(&mut self, path: &str, attributes: &Attributes) -> Result<()> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if !path.is_empty() && self.kind(path)?.is_none() {
             return Err(Error::NotFound { name: path.to_owned(), near: None });
@@ -258,6 +261,7 @@ impl Writer {
     ///
     /// [`Error::NotFound`] if there is nothing of that name.
     pub fn attributes(&self, path: &str) -> Result<Attributes> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if !path.is_empty() && self.kind(path)?.is_none() {
             return Err(Error::NotFound { name: path.to_owned(), near: None });
@@ -274,6 +278,7 @@ impl Writer {
     ///
     /// [`Error::Corrupt`] if the catalog is damaged.
     pub fn kind(&self, path: &str) -> Result<Option<EntryKind>> {
+        self.check_usable()?;
         let path = path::normalize(path);
         if path.is_empty() {
             return Ok(Some(EntryKind::Group));
@@ -326,8 +331,8 @@ impl Writer {
     /// The record of a stored or staged array: it is staged from here on. The frames that read it, and the space for what
     /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
-        let path = path::normalize(path);
         self.check_usable()?;
+        let path = path::normalize(path);
         if !self.staged.contains_key(path) {
             let Some(bytes) = self.catalog.get(&self.frames, path.as_bytes())? else {
                 return Err(Error::NotFound { name: path.to_owned(), near: self.near(path) });
