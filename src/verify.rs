@@ -4,12 +4,13 @@ use crate::array::Ragged;
 use crate::codec::{Coding, Filter, with_decoder};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, DATA_START, Extent, Free, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record,
+    ArrayRecord, ChunkHeader, DATA_START, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record,
     TreeCell, root_offset, twin,
 };
 use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
 use crate::shape::{self, Dims};
+use crate::store::free::FreeSpace;
 use crate::store::{EntryKind, Frames, Snapshot, Store, index, parse_attributes, path, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -432,27 +433,20 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The free-space tree.
+    /// The lists of free space, and what they say.
     fn free_space(&mut self) {
-        let (frames, root) = (self.frames, self.snapshot.root());
-        tree::scan(frames, &root.free, b"", &mut |met| {
-            match met {
-                tree::Met::Page(pointer) => {
-                    if !self.use_pointer(pointer, "a page of the free-space tree") {
-                        return ControlFlow::Break(());
-                    }
+        match FreeSpace::read(self.frames, &self.snapshot.root().free) {
+            Ok(free) => {
+                for list in &free.lists {
+                    self.use_pointer(list, "a list of free space");
                 }
-                tree::Met::Lost(error) => self.lost(error, None, None),
-                tree::Met::Entry { key, cell } => match Free::parse(key, cell, frames.bounds()) {
-                    Ok((offset, free)) => {
-                        self.report.free_bytes += free.len;
-                        self.use_extent(Extent { offset, len: free.len }, "free space");
-                    }
-                    Err(damage) => self.find(self.place(), damage.0),
-                },
+                for (offset, free) in free.extents {
+                    self.report.free_bytes = self.report.free_bytes.saturating_add(free.len);
+                    self.use_extent(Extent { offset, len: free.len }, "free space");
+                }
             }
-            ControlFlow::Continue(())
-        });
+            Err(error) => self.lost(error, None, None),
+        }
     }
 
     /// That the extents fill the file up to its logical end, and that padding is zero.

@@ -191,3 +191,40 @@ fn no_commit_follows_the_last_generation() {
     assert!(matches!(outcome, Err(brickmap::Error::TooLarge { .. })), "{:?}", outcome.err());
     assert!(std::fs::read(&path).unwrap()[..16384] == file[..16384]);
 }
+
+/// Lists of free space that lie in each other: together they have far more bytes than the file.
+#[test]
+fn lists_of_free_space_without_end_are_rejected() {
+    let file = |lists: usize| {
+        let mut forge = Forge::new();
+        let at = forge.extent(&vec![0; 64 * lists]);
+        let (mut rest, mut newest) = (Vec::new(), NULL);
+        for n in (0..lists).rev() {
+            let len = 64 * (lists - n);
+            let mut list = b"FREE".to_vec();
+            list.extend_from_slice(&(len as u32).to_le_bytes());
+            list.extend_from_slice(&(len as u64).to_le_bytes());
+            list.extend_from_slice(&newest);
+            list.extend_from_slice(&[0; 8]);
+            list.append(&mut rest);
+            let offset = at + 64 * n as u64;
+            newest = pointer(FREE, offset, len as u64, forge.generation, checksum(&list), len as u32);
+            rest = list;
+        }
+        forge.poke(at, &rest);
+        let catalog = forge.catalog(vec![(b"group".to_vec(), inline(&[1]))]);
+        forge.finish(catalog, newest)
+    };
+    let free_bytes = |file: Vec<u8>| Store::from_bytes(file).unwrap().snapshot().free_bytes();
+    assert_eq!(free_bytes(file(3)).unwrap(), 0);
+    let many = file(64);
+    let error = free_bytes(many.clone()).unwrap_err();
+    assert!(error.to_string().contains("without end"), "{error}");
+    let report = Store::from_bytes(many.clone()).unwrap().verify().unwrap();
+    assert!(report.findings.iter().any(|finding| finding.what.contains("without end")), "{report:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("many.brick");
+    std::fs::write(&path, many).unwrap();
+    let store = brickmap::OpenOptions::new().write(true).open(&path).unwrap();
+    assert!(matches!(store.writer().map(drop), Err(brickmap::Error::Corrupt { .. })));
+}

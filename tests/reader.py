@@ -32,9 +32,10 @@ from xxh3 import xxh3_64
 PAGE, RECORD, FIRST_EXTENT = 4096, 2048, 16384
 SUPERBLOCK_MAGIC = b"\x89BRK\r\n\x1a\n"
 ROOT_MAGIC = b"BRKROOT\0"
-NULL, INDEX, CHUNK, CONSTANT, PIECES, RAW, TREE, BLOB = range(8)
+NULL, INDEX, CHUNK, CONSTANT, PIECES, RAW, TREE, BLOB, FREE = range(9)
 TAGS = {INDEX: b"INDX", CHUNK: b"CHNK", PIECES: b"PIEC", RAW: b"RAWT",
-        TREE: b"TREE", BLOB: b"BLOB"}
+        TREE: b"TREE", BLOB: b"BLOB",
+        FREE: b"FREE"}
 GROUP_RECORD, ARRAY_RECORD, RAGGED_RECORD = 1, 2, 3
 MAX_DIMS, MAX_LENGTH, MAX_BLOCK = 32, 2**63 - 1, 2**24
 MAX_BLOCKS, MAX_PATH, MAX_KEY, MAX_TREE_PAGE = 2**27, 1024, 1040, 65536
@@ -164,7 +165,7 @@ class File:
 
     def follow(self, pointer, kind):
         """The frame that a pointer leads to, checked as §6 and §7 say."""
-        if pointer.kind > BLOB:
+        if pointer.kind > FREE:
             raise Unsupported(f"pointer kind {pointer.kind}")
         need(pointer.kind == kind,
              f"pointer of kind {pointer.kind} in place of {kind}")
@@ -806,30 +807,42 @@ def objects_of(file):
 
 
 def free_extents(file):
-    """(offset, length) of the free-space tree (§13)."""
-    for key, value in file.tree(file.root.free):
-        need(len(key) == 8 and len(value) == 24, "free extent: sizes")
-        offset, = struct.unpack(">Q", key)
-        length, = unpack("Q", value, 0)
-        need(offset % 64 == 0 and offset >= FIRST_EXTENT and length
-             and length % 64 == 0 and offset + length <= file.root.end,
-             f"free extent of {length} bytes at {offset}")
-        yield offset, length
+    """(offset, length) of what is free (§13), by offset."""
+    said, pointer, budget = {}, file.root.free, file.root.end
+    while pointer.kind != NULL and not file.hides(pointer):
+        budget -= pointer.length
+        need(budget >= 0, "lists of free space without end")
+        frame = file.follow(pointer, FREE)
+        where = f"list of free space at {pointer.offset}"
+        pointer = Pointer.at(frame, 16)
+        need(pointer.kind in (NULL, FREE), f"{where}: kind of the list before")
+        count, = unpack("Q", frame, 56)
+        need(count <= (len(frame) - 64) // 32, f"{where}: {count} entries")
+        last = -1
+        for at in range(64, 64 + 32 * count, 32):
+            offset, length, birth, freed = unpack("4Q", frame, at)
+            need(last < offset and offset % 64 == 0 and length % 64 == 0
+                 and FIRST_EXTENT <= offset and offset + length <= file.root.end
+                 and birth <= freed <= file.root.generation,
+                 f"{where}: {length} bytes at {offset}")
+            said.setdefault(offset, length)
+            last = offset
+    return [(offset, length) for offset, length in sorted(said.items())
+            if length]
 
 
 def walk_everything(file):
     """Follow all that a root reaches; returns the free extents."""
     for found in objects_of(file):
         found.walk()
-    return list(free_extents(file))
+    return free_extents(file)
 
 
 def check_everything(file):
     """Check all that a file does not hide, down to the items."""
     for found in objects_of(file):
         found.check_items()
-    for _ in free_extents(file):
-        pass
+    free_extents(file)
 
 
 def report(store, name, kind):

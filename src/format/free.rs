@@ -1,8 +1,19 @@
-//! Entries of the free-space tree (SPEC.md §13).
+//! Lists of free space (SPEC.md §13).
+//!
+//! | offset | size | what |
+//! | --- | --- | --- |
+//! | 0 | 16 | frame header |
+//! | 16 | 40 | pointer to the list before |
+//! | 56 | 8 | number n of entries |
+//! | 64 | 32 n | entries: offset, length, birth, freed |
+//! | | | reserved |
 
-use super::pointer::{Bounds, Extent};
-use super::tree_page::TreeCell;
+use super::pointer::{Bounds, Extent, Kind, Pointer};
+use super::wire::Fields;
 use crate::error::Damage;
+
+const ENTRIES_AT: usize = 64;
+const ENTRY_LEN: usize = 32;
 
 /// A run of file space that the root does not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,31 +26,60 @@ pub(crate) struct Free {
     pub(crate) freed: u64,
 }
 
-impl Free {
-    /// The offset and the rest of an entry.
-    pub(crate) fn parse(key: &[u8], cell: &TreeCell<'_>, bounds: Bounds) -> Result<(u64, Free), Damage> {
-        let wrong = || Damage::new("an entry of the free-space tree that is not one");
-        let TreeCell::Inline(value) = *cell else { return Err(wrong()) };
-        let offset = u64::from_be_bytes(key.try_into().map_err(|_| wrong())?);
-        let numbers: &[u8; 24] = value.try_into().map_err(|_| wrong())?;
-        let number = |at: usize| {
-            numbers.get(at..).and_then(|rest| rest.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes))
-        };
-        let (Some(len), Some(birth), Some(freed)) = (number(0), number(8), number(16)) else {
-            return Err(wrong());
-        };
-        let extent = Extent::checked(offset, len, bounds)?;
-        if len == 0 || extent.padded_len() != len || birth > freed || freed > bounds.generation {
-            return Err(Damage::new(format!(
-                "free space of {len} bytes at {offset}, born in generation {birth} and freed in {freed}, which cannot be"
-            )));
-        }
-        Ok((offset, Free { len, birth, freed }))
+/// What one commit said of free space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FreeList {
+    /// What commits before said, of which this is a correction.
+    pub(crate) before: Pointer,
+    /// By ascending offset: the extent that is free there, or that none begins there any more.
+    pub(crate) entries: Vec<(u64, Option<Free>)>,
+}
+
+impl FreeList {
+    /// Bytes of a list with `entries` entries.
+    #[cfg(feature = "write")]
+    pub(crate) const fn len_of(entries: usize) -> usize {
+        ENTRIES_AT + ENTRY_LEN * entries
     }
 
-    /// The value of an entry.
+    pub(crate) fn parse(frame: &[u8], bounds: Bounds) -> Result<FreeList, Damage> {
+        let mut fields = Fields::new(frame, "list of free space");
+        fields.skip(super::FRAME_HEADER_LEN)?;
+        let before = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Free)?;
+        let count = fields.u64()?;
+        let room = frame.len().saturating_sub(ENTRIES_AT) / ENTRY_LEN;
+        let count = usize::try_from(count).ok().filter(|count| *count <= room).ok_or_else(|| {
+            Damage::new(format!("a list of free space of {count} entries with room for {room}"))
+        })?;
+        let mut entries: Vec<(u64, Option<Free>)> = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (offset, len, birth, freed) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+            if entries.last().is_some_and(|(last, _)| *last >= offset) {
+                return Err(Damage::new("a list of free space whose offsets do not ascend"));
+            }
+            let extent = Extent::checked(offset, len, bounds)?;
+            if extent.padded_len() != len || birth > freed || freed > bounds.generation {
+                return Err(Damage::new(format!(
+                    "free space of {len} bytes at {offset}, born in generation {birth} and freed in {freed}, which cannot be"
+                )));
+            }
+            entries.push((offset, (len > 0).then_some(Free { len, birth, freed })));
+        }
+        Ok(FreeList { before, entries })
+    }
+
+    /// The frame, with room for its header.
     #[cfg(feature = "write")]
     pub(crate) fn encode(&self) -> Vec<u8> {
-        [self.len, self.birth, self.freed].iter().flat_map(|number| number.to_le_bytes()).collect()
+        let mut frame = vec![0; super::FRAME_HEADER_LEN];
+        frame.extend_from_slice(&self.before.encode());
+        frame.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
+        for (offset, free) in &self.entries {
+            let Free { len, birth, freed } = free.unwrap_or(Free { len: 0, birth: 0, freed: 0 });
+            [*offset, len, birth, freed]
+                .iter()
+                .for_each(|number| frame.extend_from_slice(&number.to_le_bytes()));
+        }
+        frame
     }
 }

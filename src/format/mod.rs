@@ -20,7 +20,7 @@ pub(crate) mod twin;
 mod wire;
 
 pub(crate) use chunk::{ChunkHeader, Pieces, RAW_SPAN, RawTable};
-pub(crate) use free::Free;
+pub(crate) use free::{Free, FreeList};
 pub(crate) use index_page::{FANOUT_BITS, IndexPage};
 pub(crate) use pointer::{Bounds, Extent, FRAME_HEADER_LEN, Kind, Pointer};
 pub(crate) use record::{ArrayRecord, CODING_CHOSEN, Layout, RaggedElement, RaggedRecord, Record};

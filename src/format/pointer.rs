@@ -73,11 +73,12 @@ pub(crate) enum Kind {
     RawTable = 5,
     Tree = 6,
     Blob = 7,
+    Free = 8,
 }
 
 impl Kind {
     fn from_id(id: u8) -> Option<Kind> {
-        [Kind::Index, Kind::Chunk, Kind::Pieces, Kind::RawTable, Kind::Tree, Kind::Blob]
+        [Kind::Index, Kind::Chunk, Kind::Pieces, Kind::RawTable, Kind::Tree, Kind::Blob, Kind::Free]
             .into_iter()
             .find(|kind| *kind as u8 == id)
     }
@@ -90,6 +91,7 @@ impl Kind {
             Kind::RawTable => b"RAWT",
             Kind::Tree => b"TREE",
             Kind::Blob => b"BLOB",
+            Kind::Free => b"FREE",
         }
     }
 
@@ -98,7 +100,7 @@ impl Kind {
         match self {
             Kind::Index => MAX_INDEX_PAGE_LEN,
             Kind::Tree => MAX_TREE_PAGE_LEN,
-            Kind::Chunk | Kind::Pieces | Kind::RawTable | Kind::Blob => u64::MAX,
+            Kind::Chunk | Kind::Pieces | Kind::RawTable | Kind::Blob | Kind::Free => u64::MAX,
         }
     }
 
@@ -111,6 +113,7 @@ impl Kind {
             Kind::RawTable => "raw table",
             Kind::Tree => "tree page",
             Kind::Blob => "blob",
+            Kind::Free => "list of free space",
         }
     }
 }

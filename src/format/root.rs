@@ -111,7 +111,7 @@ impl Root {
         }
         let bounds = Bounds { end, generation };
         let catalog = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Tree)?;
-        let free = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Tree)?;
+        let free = Pointer::parse(&fields.array()?, bounds)?.expect(Kind::Free)?;
         let flags = fields.u64()?;
         if flags & FLAGS_REQUIRED & !FLAG_DEFERRED != 0 {
             return Err(Refusal::Unsupported(format!("a root record with flags {flags:#x}")));

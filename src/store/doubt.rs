@@ -6,7 +6,7 @@
 use super::{Frames, Snapshot, index, tree};
 use crate::error::{Damage, Error, Result};
 use crate::format::{
-    ArrayRecord, ChunkHeader, Extent, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
+    ArrayRecord, ChunkHeader, Extent, FreeList, Kind, Pieces, Pointer, RAW_SPAN, RawTable, Record, TreeCell,
 };
 use crate::num::saturating_usize;
 use crate::shape::{self, Dims};
@@ -35,7 +35,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn run(&self) -> Result<()> {
         let root = self.snapshot.root();
-        self.tree(&root.free, |_| Ok(()))?;
+        self.free_space(&root.free)?;
         self.tree(&root.catalog, |cell| {
             if let TreeCell::Blob(blob) = cell
                 && !self.is_new(blob)?
@@ -72,6 +72,17 @@ impl Check<'_> {
                 self.frames.damage(Damage::new("more is stored than the file has bytes"), None)
             })?;
         self.budget.set(left);
+        Ok(())
+    }
+
+    /// The lists of free space that are new: those before an old one are older.
+    fn free_space(&self, newest: &Pointer) -> Result<()> {
+        let mut pointer = *newest;
+        let mut buf = Vec::new();
+        while self.is_new(&pointer)? {
+            let list = FreeList::parse(self.frames.checked(&pointer, &mut buf)?, self.frames.bounds());
+            pointer = list.map_err(|damage| self.frames.damage(damage, None))?.before;
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod changes;
 mod create;
 mod doubt;
 mod frames;
+pub(crate) mod free;
 mod head;
 pub(crate) mod index;
 mod options;

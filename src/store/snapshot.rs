@@ -1,10 +1,11 @@
 //! One committed state.
 
 use super::frames::Frames;
+use super::free::FreeSpace;
 use super::pins::Pin;
 use super::{Shared, path, snapshot_again, tree};
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{Free, Record, Root};
+use crate::format::{Record, Root};
 use once_cell::race::OnceBox;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -102,20 +103,14 @@ impl Snapshot {
     }
 
     /// Bytes of the file that this state does not use: they are used again as soon as nobody reads an older one that
-    /// does. Reads the whole list of free space.
+    /// does. Reads all that is said of free space.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if the list is damaged.
+    /// [`Error::Corrupt`] if that is damaged.
     pub fn free_bytes(&self) -> Result<u64> {
-        let mut total: u64 = 0;
-        tree::entries(self.frames()?, &self.0.root.free, b"", |key, cell| {
-            let (_, free) =
-                Free::parse(key, cell, self.0.root.bounds()).map_err(|damage| damage.at(self.place("")))?;
-            total = total.saturating_add(free.len);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(total)
+        let free = FreeSpace::read(self.frames()?, &self.0.root.free)?;
+        Ok(free.extents.values().fold(0, |total, free| total.saturating_add(free.len)))
     }
 
     /// Every group and array, in the order of their paths; reads the whole catalog.

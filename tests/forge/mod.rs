@@ -33,6 +33,7 @@ pub const CONSTANT: u8 = 3;
 pub const PIECES: u8 = 4;
 pub const RAW_TABLE: u8 = 5;
 pub const TREE: u8 = 6;
+pub const FREE: u8 = 8;
 pub const BLOB: u8 = 7;
 
 pub const NULL: [u8; 40] = [0; 40];
@@ -156,6 +157,7 @@ impl<'a> Forge<'a> {
             RAW_TABLE => b"RAWT",
             TREE => b"TREE",
             BLOB => b"BLOB",
+            FREE => b"FREE",
             _ => b"????",
         };
         head[..4].copy_from_slice(tag);
@@ -241,6 +243,16 @@ impl<'a> Forge<'a> {
         let mut head = vec![0; 16];
         head.extend_from_slice(value);
         self.frame(name, BLOB, head, &[])
+    }
+
+    /// A list of free space: offset, length, birth and freed of each entry.
+    pub fn free_list(&mut self, name: &str, before: Pointer, entries: &[[u64; 4]]) -> Pointer {
+        let mut head = vec![0; 16];
+        head.extend_from_slice(&before);
+        head.extend_from_slice(&(entries.len() as u64).to_le_bytes());
+        entries.iter().flatten().for_each(|number| head.extend_from_slice(&number.to_le_bytes()));
+        head.extend_from_slice(&[0; 32]);
+        self.frame(name, FREE, head, &[])
     }
 
     /// A catalog of one leaf, or of leaves below one inner page where one would be too large.

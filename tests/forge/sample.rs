@@ -271,7 +271,8 @@ pub fn sample_with(mut forge: Forge<'_>) -> (Vec<u8>, Contents) {
         .collect();
     let catalog = forge.tree("catalog", 1, &leaves);
     let free = forge.extent(&[0; 64]);
-    let value = [64u64, 3, 8].iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
-    let free = forge.tree("free", 0, &[(free.to_be_bytes(), inline(&value))]);
-    (forge.finish(catalog, free), contents)
+    // The second list corrects the first.
+    let before = forge.free_list("free before", NULL, &[[DATA_START, 64, 3, 8], [free, 128, 3, 8]]);
+    let lists = forge.free_list("free", before, &[[DATA_START, 0, 0, 0], [free, 64, 3, 8]]);
+    (forge.finish(catalog, lists), contents)
 }

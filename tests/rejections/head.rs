@@ -67,8 +67,8 @@ pub(super) const PAGES: &[Case] = &[
         "open", Corrupt, &["blob", "tree page"]),
     case("pointer to the root page of the catalog (§9), or null: no entries", "catalog root pointer", |it| it[36] = CONSTANT,
         "open", Corrupt, &["constant", "tree page"]),
-    case("pointer to the root page of the free-space tree (§13), or null", "free pointer", |it| it[36] = INDEX, "open", Corrupt,
-        &["index page", "tree page"]),
+    case("pointer to the newest list of free space (§13), or null: nothing is free", "free pointer", |it| it[36] = INDEX, "open", Corrupt,
+        &["index page", "list of free space"]),
 ];
 
 #[test]
@@ -105,8 +105,8 @@ pub(super) const HARMLESS: &[(&str, &str, Plain)] = &[
         record[4..12].fill(0x77);
         record[24..32].fill(0xFF);
     }),
-    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 8)),
-    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 9)),
+    ("reader takes the root with the highest generation; of equals a synced one, and of these the lowest page", "root 1", |root| set8(root, 8, 8)),
+    ("reader takes the root with the highest generation; of equals a synced one, and of these the lowest page", "root 1", |root| set8(root, 8, 9)),
     ("one item; the bytes behind it and 16 to 35 are reserved", "const entry", |it| it[2..16].fill(0xFF)),
     ("a reader takes one that has a content size", "b chunk 1 block 0", |frame| {
         // One byte of content size, the smallest window.
@@ -153,7 +153,7 @@ pub(super) const CHUNK_00: &[&str] = &["array 'b'", "chunk [0, 0]"];
 
 #[rustfmt::skip]
 pub(super) const POINTERS: &[Case] = &[
-    case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = 8, "array b", Corrupt, &["kind 8", "'b'", "chunk [0, 0]"]),
+    case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = 9, "array b", Corrupt, &["kind 9", "'b'", "chunk [0, 0]"]),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = 255, "array b", Corrupt, &["kind 255"]),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = TREE, "array b", Corrupt, CHUNK_00),
     case(REJECTED_POINTERS, "b chunk 0 pointer", |it| it[36] = BLOB, "array b", Corrupt, CHUNK_00),

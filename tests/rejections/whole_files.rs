@@ -4,26 +4,26 @@ use super::catalog::cell;
 use super::{Plain, outcomes};
 use crate::forge::*;
 
-// Section 13, and what only a check of the whole file sees. The one leaf of the free-space tree has its key at 30, and
-// length, birth and freed at 42, 50 and 58.
+// Section 13, and what only a check of the whole file sees. The newer list has the offset of its second entry at 96, and the
+// length, birth and freed at 104, 112 and 120.
 
-const FREED: &str = "length (a multiple of 64, not 0) u64, birth u64, freed u64: the generation whose commit no longer reached the \
-    extent; birth <= freed <= the root's generation.";
-const OVERLAP: &str = "The rules for extents (§6) hold for them, and they overlap nothing.";
+const FREED: &str = "freed is the generation whose commit no longer reached it, and birth <= freed <= the root's\ngeneration.";
+const OVERLAP: &str = "The rules for extents (§6) hold for all entries, and free extents overlap nothing.";
 
 #[rustfmt::skip]
 pub(super) const WHOLE_FILES: &[(&str, &str, Plain, &str)] = &[
-    (FREED, "free", |page| set8(page, 42, 63), "63 bytes"),
-    (FREED, "free", |page| set8(page, 42, 0), "0 bytes"),
-    (FREED, "free", |page| set8(page, 50, 9), "generation 9"),
-    (FREED, "free", |page| set8(page, 58, 10), "freed in 10"),
-    (OVERLAP, "free", |page| page[37] += 32, "extent"),
-    (OVERLAP, "free", |page| page[30] = 0x40, "logical end"),
-    (OVERLAP, "free", |page| set8(page, 42, 128), "overlaps"),
-    (OVERLAP, "free", |page| page[36] -= 1, "overlaps"),
-    ("Keys are the offset of a free extent as 8 bytes", "free", |page| { page[28] = 7; page.remove(31); },
-        "free-space tree"),
-    ("Values have 24 bytes", "free", |page| { page[38] = 23; page.pop(); }, "free-space tree"),
+    ("Another one,\na multiple of 64, is that of a free extent", "free", |list| set8(list, 104, 63), "63 bytes"),
+    (FREED, "free", |list| set8(list, 112, 9), "generation 9"),
+    (FREED, "free", |list| set8(list, 120, 10), "freed in 10"),
+    (OVERLAP, "free", |list| list[96] += 32, "extent"),
+    (OVERLAP, "free", |list| list[103] = 0x40, "logical end"),
+    (OVERLAP, "free", |list| set8(list, 104, 128), "overlaps"),
+    (OVERLAP, "free", |list| list[97] -= 1, "overlaps"),
+    ("Of an offset that stands in several lists, the newest one counts.", "free", |list| set8(list, 56, 1), "overlaps"),
+    ("A length of 0 says that no free extent begins there any more.", "free", |list| set8(list, 104, 0), "belong to nothing"),
+    ("by strictly ascending offset", "free", |list| list.copy_within(96..104, 64), "ascend"),
+    ("number n of entries", "free", |list| set8(list, 56, 4), "room for 3"),
+    ("pointer to the list before, of kind 8, or null", "free", |list| list[16 + 36] = BLOB, "list of free space"),
     ("a reader that goes through a whole index must reject them", "record deep", |record| {
         // 199 items: the last chunk is outside.
         set8(record, 72, 199);
@@ -35,7 +35,7 @@ pub(super) const WHOLE_FILES: &[(&str, &str, Plain, &str)] = &[
     ("Every group above an array or group has a record of its own", "record group", |record| record[0] = 9, "group"),
     ("a check of the whole file compares the bytes 16 to 31 with what is stored", "record b", |record| record[24] += 1, "6 chunks"),
     ("a check of the whole file compares the bytes 16 to 31 with what is stored", "record b", |record| record[16] += 1, "of 876"),
-    ("every byte belongs to exactly one extent that the root reaches (§6) or that the free-space tree lists (§13), or to the \
+    ("every byte belongs to exactly one extent that the root reaches (§6) or that is listed as free (§13), or to the \
         padding of one", "free pointer", |it| it.fill(0), "belong to nothing"),
     ("the padding is zero", "file", |file| {
         // Behind the chunk frame of `one`, 64 bytes and an item long.

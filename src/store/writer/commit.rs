@@ -1,10 +1,9 @@
 //! Publishing: what is written in which order, and what is waited for.
 
 use super::space::PageBatch;
-use super::tree_edit::TreeEdit;
 use super::{Staged, StagedRagged, Writer, WriterLock, ids};
 use crate::error::{Error, Result};
-use crate::format::{MAX_GENERATION, Pointer, Record, Root, root_offset};
+use crate::format::{MAX_GENERATION, Record, Root, root_offset};
 use crate::store::create::Unnamed;
 use crate::store::head::{Head, Roots};
 use crate::store::{Durability, Shared, Snapshot, snapshot_of, trusted_snapshot};
@@ -177,7 +176,7 @@ impl Writer {
             self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())?;
         }
         let catalog = self.catalog.flush(&mut self.space, &mut batch)?;
-        let free = self.flush_free(&mut batch)?;
+        let free = self.free_lists.flush(&mut self.space, &mut batch)?;
         for (offset, bytes) in batch.runs() {
             self.write_at(*offset, bytes)?;
         }
@@ -239,46 +238,6 @@ impl Writer {
         let Some(pinned) = self.shared.pins.list(self.base.generation)? else { return Ok(Vec::new()) };
         let known = self.base.alive.iter().copied().chain([self.base.id()]);
         Ok(known.filter(|(generation, _)| pinned.contains(generation)).collect())
-    }
-
-    /// Brings the free-space tree up to date. Changing it lets go of pages of its own, which are entered in turn; each page
-    /// is taken into memory once, so this ends. The space of the new pages is cut from the end of one free extent, whose
-    /// entry is in memory by then: cutting changes its length and nothing else, so the pages stay as long as they were.
-    fn flush_free(&mut self, batch: &mut PageBatch) -> Result<Pointer> {
-        let mut free = TreeEdit::new(self.base.free);
-        self.enter_free(&mut free)?;
-        let mut donor = self.space.donor(free.edited_len());
-        while let Some((offset, value)) = donor {
-            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), value.encode())?;
-            self.enter_free(&mut free)?;
-            let still = self.space.donor(free.edited_len());
-            if still == donor {
-                break;
-            }
-            donor = still;
-        }
-        let len = free.edited_len();
-        let rest = self.space.reserve(donor.map(|(offset, _)| offset), len)?;
-        if let (Some((offset, _)), Some(rest)) = (donor, rest) {
-            free.insert(&self.frames, &mut self.space, &offset.to_be_bytes(), rest.encode())?;
-        }
-        let pointer = free.flush(&mut self.space, batch)?;
-        self.space.end_reserve()?;
-        Ok(pointer)
-    }
-
-    /// Makes the entries of the free-space tree those of the space.
-    fn enter_free(&mut self, free: &mut TreeEdit) -> Result<()> {
-        while let Some((offset, entry)) = self.space.pop_touched() {
-            let key = offset.to_be_bytes();
-            match entry {
-                Some(entry) => free.insert(&self.frames, &mut self.space, &key, entry.encode())?,
-                None => {
-                    free.remove(&self.frames, &mut self.space, &key)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Publishes `root`: for readers it is the newest from here on.

@@ -10,6 +10,7 @@
 mod commit;
 #[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
 mod far;
+mod free_lists;
 pub(super) mod ids;
 mod index_edit;
 mod lock;
@@ -20,13 +21,13 @@ pub(crate) use index_edit::IndexEdit;
 pub(super) use lock::WriterLock;
 pub(crate) use space::Space;
 
+use self::free_lists::FreeLists;
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
-use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, parse_attributes, path, tree};
+use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, parse_attributes, path};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, Bounds, DATA_START, Extent, Free, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record,
-    Root,
+    ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -51,6 +52,7 @@ pub struct Writer {
     /// How far the source of the frames reaches.
     reach: u64,
     space: Space,
+    free_lists: FreeLists,
     catalog: TreeEdit,
     staged: BTreeMap<String, Staged>,
     changed: bool,
@@ -145,21 +147,6 @@ pub(crate) fn extents_of_entry(
     Ok(extents)
 }
 
-/// Reads the free-space tree of `root`. Extents that overlap, or reach where they must not, are damage.
-fn load_free_space(frames: &Frames, root: &Root, space: &mut Space) -> Result<()> {
-    let mut end = DATA_START;
-    tree::entries(frames, &root.free, b"", |key, cell| {
-        let (offset, free) =
-            Free::parse(key, cell, frames.bounds()).map_err(|damage| frames.damage(damage, None))?;
-        if offset < end {
-            return Err(frames.damage(Damage::new("free extents that overlap"), Some(offset)));
-        }
-        end = offset + free.len;
-        space.load(offset, free);
-        Ok(std::ops::ControlFlow::Continue(()))
-    })
-}
-
 impl Writer {
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Writer> {
         if !shared.writable {
@@ -189,9 +176,7 @@ impl Writer {
         let newest = slots.iter().map(|root| root.generation).max().unwrap_or(base.generation);
         let mut space = Space::new(base.end, newest + 1);
         let kept = commit::kept_generations(shared, &slots, &base, &lock)?;
-        if kept.is_some() {
-            load_free_space(&frames, &base, &mut space)?;
-        }
+        let free_lists = FreeLists::load(&frames, &base.free, &mut space)?;
         space.settle(kept.as_ref());
         if !ours {
             create::clean_up(shared);
@@ -205,6 +190,7 @@ impl Writer {
             frames,
             reach,
             space,
+            free_lists,
             staged: BTreeMap::new(),
             changed: false,
             lock,

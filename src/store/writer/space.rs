@@ -20,10 +20,8 @@ pub(crate) struct Space {
     by_len: BTreeSet<(u64, u64)>,
     /// By offset: what some generation may still see.
     held: BTreeMap<u64, Free>,
-    /// Offsets whose entries in the free-space tree may not be as they are here.
+    /// Offsets of which the lists of free space may not say what is so here.
     touched: BTreeSet<u64>,
-    /// Where the next extents come from, if their space was set aside.
-    reserved: Option<(u64, u64)>,
 }
 
 impl Space {
@@ -36,11 +34,10 @@ impl Space {
             by_len: BTreeSet::new(),
             held: BTreeMap::new(),
             touched: BTreeSet::new(),
-            reserved: None,
         }
     }
 
-    /// Adds an entry of the free-space tree.
+    /// Adds what a list of free space says.
     pub(super) fn load(&mut self, offset: u64, free: Free) {
         self.held.insert(offset, free);
     }
@@ -81,13 +78,6 @@ impl Space {
     /// Takes an extent of `len` bytes: from the smallest free one that has them, else at the end.
     pub(crate) fn take(&mut self, len: u64) -> Result<Extent> {
         let padded = round_up(len, ALIGNMENT).filter(|&len| len <= MAX_LEN).ok_or_else(|| self.full(len))?;
-        if let Some((from, to)) = self.reserved {
-            if to - from < padded {
-                return Err(Error::InvalidState { what: "too little space was set aside for pages".into() });
-            }
-            self.reserved = Some((from + padded, to));
-            return Ok(Extent { offset: from, len });
-        }
         if let Some(&(_, offset)) = self.by_len.range((padded, 0)..).next()
             && let Some(free) = self.remove(offset)
         {
@@ -130,45 +120,30 @@ impl Space {
         }
     }
 
-    /// One of the offsets whose entry in the free-space tree may have to change, and what it is to be.
-    pub(super) fn pop_touched(&mut self) -> Option<(u64, Option<Free>)> {
-        let offset = self.touched.pop_first()?;
-        Some((offset, self.free.get(&offset).or_else(|| self.held.get(&offset)).copied()))
+    /// How many offsets there are of which the lists of free space may say something else.
+    pub(super) fn touched_len(&self) -> usize {
+        self.touched.len()
     }
 
-    /// A free extent that stays when `len` bytes are taken from it.
-    pub(super) fn donor(&self, len: u64) -> Option<(u64, Free)> {
-        let &(_, offset) = self.by_len.range((len + 1, 0)..).next()?;
-        Some((offset, *self.free.get(&offset)?))
+    /// What is free, or will be, at the offsets of which the lists may say something else; from here on they are right.
+    pub(super) fn take_touched(&mut self) -> Vec<(u64, Option<Free>)> {
+        let touched = std::mem::take(&mut self.touched);
+        let free = |offset| self.free.get(&offset).or_else(|| self.held.get(&offset)).copied();
+        touched.into_iter().map(|offset| (offset, free(offset))).collect()
     }
 
-    /// Sets `len` bytes aside for the next extents: from the end of the free extent at `donor`, whose entry is
-    /// returned, or at the end of the file.
-    pub(super) fn reserve(&mut self, donor: Option<u64>, len: u64) -> Result<Option<Free>> {
-        if let Some(offset) = donor
-            && let Some(free) = self.free.get(&offset).copied().filter(|free| free.len > len)
-        {
-            let rest = Free { len: free.len - len, ..free };
-            self.by_len.remove(&(free.len, offset));
-            self.by_len.insert((rest.len, offset));
-            self.free.insert(offset, rest);
-            self.reserved = Some((offset + rest.len, offset + free.len));
-            return Ok(Some(rest));
-        }
-        let end = self.end.checked_add(len).filter(|&end| end <= MAX_LEN).ok_or_else(|| self.full(len))?;
-        self.reserved = Some((self.end, end));
-        self.end = end;
-        Ok(None)
+    /// How many extents are free, or will be.
+    pub(super) fn extent_count(&self) -> usize {
+        self.free.len() + self.held.len()
     }
 
-    /// Ends what [`Space::reserve`] began; all of it must have been taken.
-    pub(super) fn end_reserve(&mut self) -> Result<()> {
-        match self.reserved.take() {
-            Some((from, to)) if from < to => Err(Error::InvalidState {
-                what: format!("{} bytes were set aside for pages and not used", to - from),
-            }),
-            _ => Ok(()),
-        }
+    /// All of them, by offset; from here on the lists are right.
+    pub(super) fn take_all(&mut self) -> Vec<(u64, Option<Free>)> {
+        self.touched.clear();
+        let mut all: Vec<_> =
+            self.free.iter().chain(&self.held).map(|(&offset, &free)| (offset, Some(free))).collect();
+        all.sort_unstable_by_key(|(offset, _)| *offset);
+        all
     }
 
     /// Adds a free extent, joined with its neighbours.
@@ -224,10 +199,20 @@ pub(crate) struct PageBatch {
 
 impl PageBatch {
     /// Adds a frame, all of which its checksum covers, and gives the pointer to it.
-    pub(super) fn add(&mut self, space: &mut Space, kind: Kind, mut frame: Vec<u8>) -> Result<Pointer> {
-        let len = frame.len() as u64;
-        let extent = space.take(len)?;
-        let pointer = seal_frame(&mut frame, kind, extent.offset, len, space.generation())
+    pub(super) fn add(&mut self, space: &mut Space, kind: Kind, frame: Vec<u8>) -> Result<Pointer> {
+        let extent = space.take(frame.len() as u64)?;
+        self.add_at(space, kind, frame, extent)
+    }
+
+    /// As [`PageBatch::add`], in an extent of the frame's length that was taken before.
+    pub(super) fn add_at(
+        &mut self,
+        space: &Space,
+        kind: Kind,
+        mut frame: Vec<u8>,
+        extent: Extent,
+    ) -> Result<Pointer> {
+        let pointer = seal_frame(&mut frame, kind, extent.offset, extent.len, space.generation())
             .map_err(|Damage(what)| Error::TooLarge { what })?;
         frame.resize(crate::num::saturating_usize(extent.padded_len()), 0);
         match self.runs.last_mut() {

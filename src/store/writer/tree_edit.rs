@@ -3,10 +3,8 @@
 use super::space::{PageBatch, Space};
 use crate::error::{Error, Result};
 use crate::format::{
-    ALIGNMENT, FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell,
-    encode_tree_page,
+    FRAME_HEADER_LEN, Kind, MAX_INLINE_VALUE, Pointer, TREE_PAGE_TARGET, TreeCell, encode_tree_page,
 };
-use crate::num::round_up;
 use crate::store::frames::Frames;
 use crate::store::tree::{self, Limits};
 
@@ -111,14 +109,6 @@ impl TreeEdit {
         Ok(true)
     }
 
-    /// Bytes of file space that the changed pages will take, if their values stand in them.
-    pub(super) fn edited_len(&self) -> u64 {
-        match &self.root {
-            Child::Edited(node) => node.edited_len(),
-            Child::Stored(_) => 0,
-        }
-    }
-
     /// Puts the changed pages in `batch` and gives the pointer to the root page.
     pub(super) fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<Pointer> {
         let pointer = self.root.flush(space, batch)?;
@@ -186,15 +176,6 @@ impl Node {
             },
         });
         Ok(Node { level: page.level(), cells: cells.collect() })
-    }
-
-    fn edited_len(&self) -> u64 {
-        let page: usize = FRAME_HEADER_LEN + 8 + self.cells.iter().map(Cell::len).sum::<usize>();
-        let below = self.cells.iter().map(|cell| match &cell.body {
-            Body::Child(Child::Edited(node)) => node.edited_len(),
-            _ => 0,
-        });
-        round_up(page as u64, ALIGNMENT).unwrap_or(u64::MAX) + below.sum::<u64>()
     }
 
     /// The cell that has `key`, or below which it would be.
