@@ -160,8 +160,11 @@ impl Drawn {
 
     /// The array as it is before anything is written.
     pub(crate) fn empty(&self) -> Dense {
-        let fill = self.fill.clone().unwrap_or_else(|| vec![0; self.dtype.itemsize()]);
-        Dense::filled(&self.shape, &fill)
+        Dense::filled(&self.shape, &self.fill_item())
+    }
+
+    pub(crate) fn fill_item(&self) -> Vec<u8> {
+        self.fill.clone().unwrap_or_else(|| vec![0; self.dtype.itemsize()])
     }
 
     pub(crate) fn count(&self) -> usize {
