@@ -105,8 +105,8 @@ pub(super) const HARMLESS: &[(&str, &str, Plain)] = &[
         record[4..12].fill(0x77);
         record[24..32].fill(0xFF);
     }),
-    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 8)),
-    ("reader takes the root with the highest generation, and of equals the lowest page", "root 1", |root| set8(root, 8, 9)),
+    ("reader takes the root with the highest generation; of equals a synced one, and of these the lowest page", "root 1", |root| set8(root, 8, 8)),
+    ("reader takes the root with the highest generation; of equals a synced one, and of these the lowest page", "root 1", |root| set8(root, 8, 9)),
     ("one item; the bytes behind it and 16 to 35 are reserved", "const entry", |it| it[2..16].fill(0xFF)),
     ("a reader takes one that has a content size", "b chunk 1 block 0", |frame| {
         // One byte of content size, the smallest window.
