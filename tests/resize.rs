@@ -37,34 +37,6 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A shape for an array: some lengths stay, others become 0, less or more. In dimensions that `limits` names they do not
-/// pass it.
-fn other_shape(shape: &[u64], limits: &[Option<u64>], seed: u64) -> Vec<u64> {
-    const MOST: u64 = 4000;
-    let mut random = Random(seed);
-    let mut other: Vec<u64> = shape.to_vec();
-    for (len, limit) in other.iter_mut().zip(limits) {
-        *len = match random.below(8) {
-            0..=2 => *len,
-            3 => random.below(2),
-            4..=5 => random.below(*len + 1),
-            6 => *len + 1 + random.below(4),
-            _ => *len + random.below(2 * *len + 12),
-        }
-        .min(limit.unwrap_or(u64::MAX));
-    }
-    while other.iter().product::<u64>() > MOST {
-        *other.iter_mut().max().unwrap() /= 2;
-    }
-    other
-}
-
-/// How far each dimension may grow.
-fn limits(drawn: &Drawn, array: &[u64]) -> Vec<Option<u64>> {
-    let raw = drawn.codec == Codec::Raw;
-    array.iter().enumerate().map(|(dim, chunk)| (raw && dim > 0).then_some(*chunk)).collect()
-}
-
 /// Raw arrays with chunks that leave room in the other dimensions.
 fn array() -> impl Strategy<Value = Drawn> {
     (draw::array(), vec(0..4u64, 8)).prop_map(|(mut drawn, room)| {
@@ -96,7 +68,7 @@ fn play(drawn: &Drawn, steps: &[Step]) {
     let mut writer = store.writer().unwrap();
     writer.create_array("a", &drawn.spec()).unwrap();
     let snapshot = writer.commit().unwrap();
-    let limits = limits(drawn, snapshot.array("a").unwrap().chunks());
+    let limits = drawn.limits(snapshot.array("a").unwrap().chunks());
     let mut it = Play { drawn, path, limits, staged: drawn.empty(), committed: drawn.empty() };
     let mut older: Vec<(Array, Dense)> = Vec::new();
     for step in steps {
@@ -110,7 +82,7 @@ fn play(drawn: &Drawn, steps: &[Step]) {
                 it.staged.write(&picked, &bytes);
             }
             Step::Resize { seed } => {
-                let shape = other_shape(&it.staged.shape, &it.limits, *seed);
+                let shape = draw::other_shape(&it.staged.shape, &it.limits, *seed);
                 writer.resize("a", &shape).unwrap();
                 it.staged = it.staged.resized(&shape, &drawn.fill_item());
                 it.assert_staged(&mut writer, &[]);
