@@ -116,7 +116,8 @@ impl State {
         let entries = snapshot.entries().unwrap();
         let mut found: Vec<&str> = entries.iter().map(|entry| &entry.path[..]).collect();
         let mut due: Vec<&str> = self.arrays.keys().chain(&self.groups).map(|path| &path[..]).collect();
-        (found.sort_unstable(), due.sort_unstable());
+        found.sort_unstable();
+        due.sort_unstable();
         assert_eq!(found, due, "{when}");
         for path in found.into_iter().chain([""]) {
             let attributes = self.attributes.get(path).cloned().unwrap_or_default();
