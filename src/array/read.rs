@@ -482,3 +482,27 @@ pub(super) fn with_buffer<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     BUFFER.set(buffer);
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Boxes that overlapped would be written by two threads at once.
+        #[test]
+        fn the_rest_of_a_chunk_is_disjoint_boxes(axes in prop::collection::vec((1..6u64, 0..4u64), 0..4)) {
+            let valid: Dims = axes.iter().map(|(valid, _)| *valid).collect();
+            let limit: Dims = axes.iter().map(|(valid, more)| valid + more).collect();
+            let mut boxes = vec![(Dims::from_elem(0, valid.len()), valid.clone())];
+            for_each_rest(&valid, &limit, &mut |corner, shape| boxes.push((corner, shape)));
+            for n in 0..shape::product(&limit).unwrap() {
+                let at = shape::coordinates(n, &limit).unwrap();
+                let holds = |(corner, shape): &&(Dims, Dims)| {
+                    (0..at.len()).all(|dim| corner[dim] <= at[dim] && at[dim] < corner[dim] + shape[dim])
+                };
+                prop_assert_eq!(boxes.iter().filter(holds).count(), 1);
+            }
+        }
+    }
+}
