@@ -20,6 +20,7 @@ fn main() -> Outcome<()> {
     codecs(&mut writer, &mut expected)?;
     writer.commit()?;
     layouts(&mut writer, &mut expected)?;
+    resized(&mut writer, &mut expected)?;
     ragged(&mut writer, &mut expected)?;
     names_and_attributes(&mut writer)?;
     writer.commit()?;
@@ -185,6 +186,59 @@ fn layouts(writer: &mut Writer, expected: &mut Expected<'_>) -> Outcome<()> {
     let bytes = noise(5, 60 * 3000 * 8);
     let raw = |spec: ArraySpec| spec.codec(Codec::Raw).chunks([16, 3000]);
     write(writer, expected, "layouts/raw", Dtype::F64, &[60, 3000], raw, &bytes)
+}
+
+/// Arrays that were written, cut, and grown again, some with a commit in between: chunks that do not reach the array's edge,
+/// constants that were cut, raw rows, and keys with bits of all dimensions on top of each other.
+fn resized(writer: &mut Writer, expected: &mut Expected<'_>) -> Outcome<()> {
+    let cuts: [(&str, ArraySpec); 4] = [
+        ("blocks", ArraySpec::new(Dtype::I32, [9, 10]).chunks([4, 4]).blocks([3, 2]).fill_value(-1i32)),
+        ("one-chunk", ArraySpec::new(Dtype::I32, [9, 10]).chunks([40, 40]).blocks([3, 8]).fill_value(-1i32)),
+        ("single-items", ArraySpec::new(Dtype::I32, [9, 10]).chunks([1, 1]).fill_value(-1i32)),
+        ("raw", ArraySpec::new(Dtype::I32, [9, 10]).codec(Codec::Raw).chunks([4, 40]).fill_value(-1i32)),
+    ];
+    let shapes: [&[[u64; 2]]; 4] = [
+        &[[9, 10], [20, 30]],
+        &[[9, 10], [7, 9], [21, 33]],
+        &[[9, 10], [0, 5], [5, 5], [3, 5], [3, 39], [300, 39]],
+        &[[9, 10], [200, 10], [200, 11], [6, 11], [6, 2], [40, 40]],
+    ];
+    for (name, spec) in cuts {
+        for (n, shapes) in shapes.into_iter().enumerate() {
+            let path = format!("resized/{name}/{n}");
+            writer.create_array(&path, &spec)?;
+            let (mut shape, mut items) = ([9u64, 10], vec![-1i32; 90]);
+            for (round, next) in (1i32..).zip(shapes) {
+                writer.resize(&path, next)?;
+                let at = |row: u64, column: u64, width: u64| (row * width + column) as usize;
+                let mut moved = vec![-1i32; (next[0] * next[1]) as usize];
+                for row in 0..shape[0].min(next[0]) {
+                    for column in 0..shape[1].min(next[1]) {
+                        moved[at(row, column, next[1])] = items[at(row, column, shape[1])];
+                    }
+                }
+                (shape, items) = (*next, moved);
+                // The lower right quarter, half of it constant, but nothing of the last shape.
+                if round < shapes.len() as i32 {
+                    let [rows, columns] = [shape[0] / 2..shape[0], shape[1] / 2..shape[1]];
+                    let mut part = Vec::new();
+                    for row in rows.clone() {
+                        for column in columns.clone() {
+                            let item = if row % 8 < 4 { 7 } else { round * 1000 + (row * column) as i32 };
+                            items[at(row, column, shape[1])] = item;
+                            part.push(item);
+                        }
+                    }
+                    writer.write(&path, &Selection::from((rows, columns)), &part)?;
+                }
+                if (round as usize + n).is_multiple_of(2) {
+                    writer.commit()?;
+                }
+            }
+            expected.add(&path, &Dtype::I32, &shape, &bytes_of(&items))?;
+        }
+    }
+    Ok(())
 }
 
 fn bytes_of(items: &[i32]) -> Vec<u8> {

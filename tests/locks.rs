@@ -47,6 +47,41 @@ fn check(store: &Store) -> u64 {
     snapshot.generation()
 }
 
+/// What the commit of a generation does to an array: it gets this length, and items from here on are written.
+fn change(generation: u64) -> (u64, u64) {
+    const STEP: u64 = 7001;
+    match generation % 8 {
+        0 => (ITEMS, 0),
+        phase @ 1..=4 => (ITEMS + phase * STEP, ITEMS + (phase - 1) * STEP),
+        5 => (ITEMS / 2, u64::MAX),
+        6 => (ITEMS, u64::MAX),
+        _ => (ITEMS + STEP, ITEMS / 2),
+    }
+}
+
+/// The items of a generation: what was done since all of them were written.
+fn resized(generation: u64) -> Vec<u64> {
+    let start = generation - generation % 8;
+    let mut items = Vec::new();
+    for generation in start..=generation {
+        let (len, from) = change(generation);
+        items.resize(len as usize, 0);
+        (from..len).for_each(|index| items[index as usize] = value(index, generation));
+    }
+    items
+}
+
+fn check_resized(snapshot: &brickmap::Snapshot) {
+    let due = resized(snapshot.generation());
+    for name in ["a", "raw"] {
+        let array = snapshot.array(name).unwrap();
+        assert_eq!(array.shape(), [due.len() as u64], "generation {}", snapshot.generation());
+        let items: Vec<u64> = array.read(&Selection::all()).unwrap();
+        let wrong = (0..due.len()).position(|index| items[index] != due[index]);
+        assert_eq!(wrong, None, "an item of '{name}' in generation {}", snapshot.generation());
+    }
+}
+
 /// Not a test of its own: what the other processes of the tests below do.
 #[test]
 fn parts() {
@@ -78,6 +113,20 @@ fn parts() {
                 assert!(generation >= last);
                 seen += u64::from(generation > last);
                 last = generation;
+            }
+            say(&format!("\nsaw {seen}"));
+        }
+        "follow resizes" => {
+            let store = Store::open(path).unwrap();
+            let (mut last, mut seen) = (0, 0);
+            say("\nfollowing");
+            let until = std::time::Instant::now() + Duration::from_secs(3);
+            while std::time::Instant::now() < until {
+                let snapshot = store.refresh().unwrap();
+                check_resized(&snapshot);
+                assert!(snapshot.generation() >= last);
+                seen += u64::from(snapshot.generation() > last);
+                last = snapshot.generation();
             }
             say(&format!("\nsaw {seen}"));
         }
@@ -276,6 +325,49 @@ fn fault_15_readers_follow_a_writer_and_never_see_two_generations() {
         assert!(reader.wait().unwrap().success());
     }
     // The newest, the one before, and one for each reader that was slow.
+    let len = std::fs::metadata(&path).unwrap().len();
+    assert!(len < 7 * live, "{len} bytes, {live} at first");
+    assert!(store.verify().unwrap().is_clean());
+}
+
+#[test]
+fn fault_15_readers_follow_a_writer_that_appends_and_resizes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    for (name, codec) in [("a", Codec::default()), ("raw", Codec::Raw)] {
+        let spec = ArraySpec::new(Dtype::U64, [0]).chunks([8192]).blocks([2048]).codec(codec);
+        writer.create_array(name, &spec).unwrap();
+    }
+    let mut commit = || {
+        let generation = writer.next_generation();
+        let (len, from) = change(generation);
+        for name in ["a", "raw"] {
+            writer.resize(name, &[len]).unwrap();
+            let items: Vec<u64> = (from..len).map(|index| value(index, generation)).collect();
+            if from < len {
+                writer.write(name, &Selection::from(from..len), &items).unwrap();
+            }
+        }
+        writer.commit().unwrap()
+    };
+    // Until one has written all items.
+    while commit().generation() % 8 > 0 {}
+    let live = std::fs::metadata(&path).unwrap().len();
+    let mut readers: Vec<Child> = (0..4).map(|_| start("follow resizes", &path)).collect();
+    let mut said: Vec<_> =
+        readers.iter_mut().map(|reader| BufReader::new(reader.stdout.take().unwrap()).lines()).collect();
+    said.iter_mut().for_each(|lines| drop(hear(lines, "following")));
+    let until = std::time::Instant::now() + Duration::from_secs(2);
+    while std::time::Instant::now() < until {
+        check_resized(&commit());
+    }
+    for (mut reader, mut lines) in readers.into_iter().zip(said) {
+        let seen: u64 = hear(&mut lines, "saw")["saw ".len()..].parse().unwrap();
+        assert!(seen > 1, "a reader saw {seen} generations");
+        assert!(reader.wait().unwrap().success());
+    }
     let len = std::fs::metadata(&path).unwrap().len();
     assert!(len < 7 * live, "{len} bytes, {live} at first");
     assert!(store.verify().unwrap().is_clean());

@@ -157,7 +157,9 @@ fn view<T: Element>(Read { array, selection, picked, dense, due, viewable, .. }:
 fn is_one_run(case: &Case, array: &Array) -> bool {
     let whole = !matches!(case.written, Written::Part(_));
     let rows = array.chunks().first().copied().unwrap_or(1);
-    let chunk_bytes = array.chunks().iter().product::<u64>() * array.dtype().itemsize() as u64;
+    // Chunks are cut to the array, which may be shorter in the other dimensions.
+    let row: u64 = array.shape().iter().skip(1).product();
+    let chunk_bytes = rows * row * array.dtype().itemsize() as u64;
     whole && (array.shape().first().is_none_or(|len| *len <= rows) || chunk_bytes.is_multiple_of(64))
 }
 

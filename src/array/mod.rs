@@ -4,13 +4,15 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], whose unit is
-//! the chunk. [`Ragged`] arrays are two arrays seen as one.
+//! the chunk, and [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
 
 mod codec_spec;
 mod destination;
 mod ragged;
 mod raw;
 mod read;
+#[cfg(feature = "write")]
+mod resize;
 #[cfg(feature = "write")]
 mod spec;
 mod strided;

@@ -3,7 +3,7 @@
 use super::{Array, read};
 use crate::dtype::{Dtype, Element};
 use crate::error::{Damage, Error, Result};
-use crate::format::{RaggedElement, Record};
+use crate::format::{Pointer, RaggedElement, Record};
 use crate::num::saturating_usize;
 use crate::selection::{AxisSelection, ResolvedSelection, Selection};
 use crate::shape::Dims;
@@ -211,9 +211,12 @@ impl Ragged {
             {
                 let (origin, limit) = (record.chunk_origin(&chunk), record.chunk_limit(&chunk));
                 let (Some(&origin), Some(&len)) = (origin.first(), limit.first()) else { return Ok(true) };
-                let valid = read::valid_rows(frames, record, &entry, &limit)?;
-                push(origin, origin + valid);
-                push(origin + valid, origin + valid + 1);
+                let stored = match entry {
+                    Pointer::Constant(_) => 0,
+                    _ => read::stored_part(frames, record, &entry, &limit)?.first().copied().unwrap_or(0),
+                };
+                push(origin, origin + stored);
+                push(origin + stored, origin + stored + 1);
                 push(origin + len, origin + len + 1);
             }
             Ok(true)

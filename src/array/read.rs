@@ -366,28 +366,36 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// How many rows of a chunk are valid; 0 if it is absent or constant.
-pub(super) fn valid_rows(
+/// The part of a chunk that is stored, from its first corner: nothing of a chunk that is absent, all of a constant one.
+pub(super) fn stored_part(
     frames: &Frames,
     record: &ArrayRecord,
     entry: &Pointer,
     limit: &[u64],
-) -> Result<u64> {
+) -> Result<Dims> {
     record.check_entry(entry, limit).map_err(|damage| frames.damage(damage, None))?;
-    let Pointer::Frame { kind, extent, .. } = *entry else { return Ok(0) };
+    let Pointer::Frame { kind, extent, .. } = *entry else {
+        let nothing = Dims::from_elem(0, limit.len());
+        return Ok(if *entry == Pointer::Null { nothing } else { limit.into() });
+    };
     let here = |damage: Damage| frames.damage(damage, Some(extent.offset));
     let frame = frames.checked_cow(entry)?;
-    let valid = match kind {
+    match kind {
         Kind::RawTable => {
-            RawTable::parse(frame, frames.bounds(), limit, record.dtype.itemsize()).map_err(here)?.valid
+            let table = RawTable::parse(frame, frames.bounds(), limit, record.dtype.itemsize());
+            Ok(table.map_err(here)?.valid)
         }
         Kind::Pieces => {
-            let pieces = Pieces::parse(&frame, frames.bounds(), limit).map_err(here)?.0;
-            return Ok(pieces.last().map_or(0, |last| last.first_row + last.rows));
+            let mut whole = Dims::from_elem(0, limit.len());
+            for piece in Pieces::parse(&frame, frames.bounds(), limit).map_err(here)?.0 {
+                let part = stored_part(frames, record, &piece.frame, limit)?;
+                whole.iter_mut().zip(&part).for_each(|(whole, part)| *whole = (*whole).max(*part));
+                whole[0] = piece.first_row + piece.rows;
+            }
+            Ok(whole)
         }
-        _ => ChunkHeader::parse(frame, extent, limit, &record.blocks).map_err(here)?.valid,
-    };
-    Ok(valid.first().copied().unwrap_or(1))
+        _ => Ok(ChunkHeader::parse(frame, extent, limit, &record.blocks).map_err(here)?.valid),
+    }
 }
 
 /// The blocks of a frame at `origin`, if the selection meets it.
@@ -473,4 +481,28 @@ pub(super) fn with_buffer<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let result = work(&mut buffer);
     BUFFER.set(buffer);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Boxes that overlapped would be written by two threads at once.
+        #[test]
+        fn the_rest_of_a_chunk_is_disjoint_boxes(axes in prop::collection::vec((1..6u64, 0..4u64), 0..4)) {
+            let valid: Dims = axes.iter().map(|(valid, _)| *valid).collect();
+            let limit: Dims = axes.iter().map(|(valid, more)| valid + more).collect();
+            let mut boxes = vec![(Dims::from_elem(0, valid.len()), valid.clone())];
+            for_each_rest(&valid, &limit, &mut |corner, shape| boxes.push((corner, shape)));
+            for n in 0..shape::product(&limit).unwrap() {
+                let at = shape::coordinates(n, &limit).unwrap();
+                let holds = |(corner, shape): &&(Dims, Dims)| {
+                    (0..at.len()).all(|dim| corner[dim] <= at[dim] && at[dim] < corner[dim] + shape[dim])
+                };
+                prop_assert_eq!(boxes.iter().filter(holds).count(), 1);
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::codec_spec::Codec;
 use crate::dtype::{Dtype, Element};
 use crate::error::{Error, Result};
-use crate::format::{ArrayRecord, Layout, Pointer};
+use crate::format::{ArrayRecord, Layout, Pointer, key_bits_of};
 use crate::shape::{self, Dims};
 
 /// Chunks of raw arrays: larger, since they are not decoded, and few make a view of the whole array cheap to find.
@@ -53,7 +53,7 @@ impl ArraySpec {
     }
 
     /// Chunk length in each dimension. Chunks may be longer than the array. In the raw layout they are cut along the
-    /// first dimension only.
+    /// first dimension only: in the others they are as long as the array, or as long as it may grow.
     pub fn chunks(mut self, chunks: impl Into<Vec<u64>>) -> Self {
         self.chunks = Some(chunks.into());
         self
@@ -119,10 +119,7 @@ impl ArraySpec {
         let (chunks, blocks) = self.cut(codec.layout, itemsize as u64)?;
         let blocks_checked = (codec.layout == Layout::Blocks).then_some(&blocks[..]);
         shape::validate_shapes(itemsize as u64, &self.shape, &chunks, blocks_checked)?;
-        let mut key_bits = smallvec::SmallVec::new();
-        for (dim, &len) in shape::grid(&self.shape, &chunks).iter().enumerate().rev() {
-            key_bits.extend(std::iter::repeat_n(dim as u8, shape::key_bits(len) as usize));
-        }
+        let key_bits = key_bits_of(&shape::grid(&self.shape, &chunks));
         Ok(ArrayRecord {
             dtype: self.dtype.clone(),
             layout: codec.layout,
@@ -154,13 +151,12 @@ impl ArraySpec {
             }
         }
         if layout == Layout::Raw {
-            let mut chunks = Dims::from_slice(&self.shape);
-            chunks.iter_mut().for_each(|len| *len = (*len).max(1));
-            if let (Some(first), Some(&rows)) = (chunks.first_mut(), self.shape.first()) {
-                *first = match &self.chunks {
-                    Some(given) => given[0],
-                    None => raw_rows(rows, &self.shape[1..], itemsize),
-                };
+            let mut chunks = Dims::from_slice(self.chunks.as_ref().unwrap_or(&self.shape));
+            if self.chunks.is_none() {
+                chunks.iter_mut().for_each(|len| *len = (*len).max(1));
+                if let (Some(first), Some((&rows, rest))) = (chunks.first_mut(), self.shape.split_first()) {
+                    *first = raw_rows(rows, rest, itemsize);
+                }
             }
             if let Some(given) = &self.chunks
                 && given.iter().zip(&self.shape).skip(1).any(|(chunk, len)| chunk < len)

@@ -117,11 +117,12 @@ impl Array {
             let frame = frames.checked_cow(&entry).map_err(here)?;
             let table = RawTable::parse(frame, frames.bounds(), &limit, record.dtype.itemsize())
                 .map_err(|damage| here(frames.damage(damage, Some(extent.offset))))?;
-            if table.valid != limit {
+            let start = chunk * chunk_bytes;
+            let (low, high) = (first.max(start) - start, (first + len - start).min(chunk_bytes));
+            // The array may have grown since the chunk was written.
+            if table.valid.get(1..) != limit.get(1..) || high > table.payload.len {
                 return Err(broken(format!("chunk {chunk} was written only in part; use read")));
             }
-            let start = chunk * chunk_bytes;
-            let (low, high) = (first.max(start) - start, (first + len - start).min(table.payload.len));
             if check {
                 check_spans(self, &table, low, high).map_err(here)?;
             }

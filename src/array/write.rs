@@ -175,16 +175,16 @@ pub(super) struct Source<'a> {
 /// A write to one array.
 pub(super) struct Writing<'a> {
     shared: &'a Shared,
-    frames: &'a Frames,
-    space: &'a mut Space,
-    array: &'a mut StagedArray,
-    path: &'a str,
+    pub(super) frames: &'a Frames,
+    pub(super) space: &'a mut Space,
+    pub(super) array: &'a mut StagedArray,
+    pub(super) path: &'a str,
     /// In the raw layout: the places of the payloads that are still to be written.
     payloads: VecDeque<Extent>,
 }
 
 /// A chunk as it will stand in the file, without its place there.
-enum Encoded {
+pub(super) enum Encoded {
     /// Every item is the fill value.
     Absent,
     Constant(Pointer),
@@ -199,7 +199,7 @@ enum Encoded {
     },
 }
 
-struct EncodedBlock {
+pub(super) struct EncodedBlock {
     coding: Coding,
     bytes: Vec<u8>,
 }
@@ -221,13 +221,16 @@ impl<'a> Writing<'a> {
         source: &Source<'_>,
         options: WriteOptions<'_>,
     ) -> Result<()> {
-        let record = &self.array.record;
-        let itemsize = record.dtype.itemsize() as u64;
-        let chunk_bytes = shape::product(&record.chunks).unwrap_or(u64::MAX).saturating_mul(itemsize);
-        let array_bytes = shape::product(&record.shape).unwrap_or(u64::MAX).saturating_mul(itemsize);
-        let at_once = saturating_usize((BATCH_BYTES / chunk_bytes.min(array_bytes).max(1)).clamp(1, 4096));
-        if record.layout == Layout::Raw {
-            self.reserve_payloads(selection)?;
+        let at_once = self.chunks_at_once();
+        let itemsize = self.array.record.dtype.itemsize() as u64;
+        if self.array.record.layout == Layout::Raw {
+            let record = &self.array.record;
+            let mut items = Vec::new();
+            for_each_chunk(selection, &record.chunks, &mut |chunk| {
+                items.push(shape::product(&record.chunk_limit(chunk)).unwrap_or(u64::MAX));
+                Ok(())
+            })?;
+            self.reserve_payloads(items)?;
         }
         let mut progress = Progress { done: 0, total: selection.len().saturating_mul(itemsize) };
         let chunks = self.array.record.chunks.clone();
@@ -236,7 +239,7 @@ impl<'a> Writing<'a> {
             for chunk in batch.iter() {
                 progress.done += self.selected_bytes(selection, chunk);
             }
-            self.write_chunks(selection, source, batch)?;
+            self.write_chunks(batch, &|this, chunk| this.encode(selection, source, &batch[chunk]))?;
             batch.clear();
             progress.tell(options.progress)
         };
@@ -247,21 +250,28 @@ impl<'a> Writing<'a> {
         if batch.is_empty() { Ok(()) } else { flush(&mut batch) }
     }
 
-    /// Takes the space of all raw payloads as one run, so that they follow each other; their tables come behind.
-    fn reserve_payloads(&mut self, selection: &ResolvedSelection) -> Result<()> {
+    /// How many chunks are encoded at once.
+    pub(super) fn chunks_at_once(&self) -> usize {
         let record = &self.array.record;
-        let payloads = &mut self.payloads;
+        let itemsize = record.dtype.itemsize() as u64;
+        let chunk_bytes = shape::product(&record.chunks).unwrap_or(u64::MAX).saturating_mul(itemsize);
+        let array_bytes = shape::product(&record.shape).unwrap_or(u64::MAX).saturating_mul(itemsize);
+        saturating_usize((BATCH_BYTES / chunk_bytes.min(array_bytes).max(1)).clamp(1, 4096))
+    }
+
+    /// Takes the space of the raw payloads that are to be written as one run, so that they follow each other; their
+    /// tables come behind. `items` are the numbers of their items.
+    pub(super) fn reserve_payloads(&mut self, items: impl IntoIterator<Item = u64>) -> Result<()> {
+        let itemsize = self.array.record.dtype.itemsize() as u64;
         let mut whole: u64 = 0;
-        for_each_chunk(selection, &record.chunks, &mut |chunk| {
-            let items = shape::product(&record.chunk_limit(chunk)).unwrap_or(u64::MAX);
-            let len = items.saturating_mul(record.dtype.itemsize() as u64);
-            payloads.push_back(Extent { offset: whole, len });
+        for items in items {
+            let len = items.saturating_mul(itemsize);
+            self.payloads.push_back(Extent { offset: whole, len });
             whole = round_up(len, ALIGNMENT).and_then(|len| whole.checked_add(len)).unwrap_or(u64::MAX);
-            Ok(())
-        })?;
-        if !payloads.is_empty() {
+        }
+        if !self.payloads.is_empty() {
             let run = self.space.take(whole)?;
-            payloads.iter_mut().for_each(|payload| payload.offset += run.offset);
+            self.payloads.iter_mut().for_each(|payload| payload.offset += run.offset);
         }
         Ok(())
     }
@@ -274,17 +284,16 @@ impl<'a> Writing<'a> {
     }
 
     /// Encodes chunks in parallel, then gives them space in their order, so that the same data gives the same file
-    /// whatever the number of threads, and writes them in parallel.
-    fn write_chunks(
+    /// whatever the number of threads, and writes them in parallel. `encode` gets the place of a chunk in `chunks`.
+    pub(super) fn write_chunks(
         &mut self,
-        selection: &ResolvedSelection,
-        source: &Source<'_>,
         chunks: &[Dims],
+        encode: &(dyn Fn(&Self, usize) -> Result<Encoded> + Sync),
     ) -> Result<()> {
         let results: Vec<parking_lot::Mutex<Option<Encoded>>> =
             chunks.iter().map(|_| parking_lot::Mutex::new(None)).collect();
         self.shared.pool.try_for_each(chunks.len(), |n| {
-            *results[n].lock() = Some(self.encode(selection, source, &chunks[n])?);
+            *results[n].lock() = Some(encode(self, n)?);
             Ok(())
         })?;
         let mut placed = Vec::new();
@@ -368,24 +377,32 @@ impl<'a> Writing<'a> {
             bytes.resize(saturating_usize(items), 0);
             bytes
         } else {
-            destination::filled(items, |memory| {
-                let whole = ResolvedSelection::of_box(&origin, &valid);
-                let destination = destination::Destination::contiguous(memory, &valid, itemsize)?;
-                let StagedArray { record, index } = &*self.array;
-                Reading {
-                    shared: self.shared,
-                    frames: self.frames,
-                    record,
-                    index,
-                    path: self.path,
-                    cached: false,
-                }
-                .read(&whole, &destination)
-            })?
+            self.read_box(&origin, &valid)?
         };
         let strides = destination::byte_strides(&valid, itemsize);
         scatter(source, &mut bytes, &origin, &strides, itemsize, &parts);
         encode_items(record, &valid, &Items { bytes: &bytes, offset: 0, strides })
+    }
+
+    /// Encodes the box of items at `origin`, as they are, as a chunk of this shape.
+    pub(super) fn encode_box(&self, origin: &[u64], shape: &Dims) -> Result<Encoded> {
+        let record = &self.array.record;
+        let bytes = self.read_box(origin, shape)?;
+        let strides = destination::byte_strides(shape, record.dtype.itemsize());
+        encode_items(record, shape, &Items { bytes: &bytes, offset: 0, strides })
+    }
+
+    /// The items of a box of the array as staged, in C order.
+    fn read_box(&self, origin: &[u64], shape: &[u64]) -> Result<Vec<u8>> {
+        let StagedArray { record, index } = &*self.array;
+        let itemsize = record.dtype.itemsize();
+        let items = shape::product(shape).and_then(|items| items.checked_mul(itemsize as u64));
+        destination::filled(items.unwrap_or(u64::MAX), |memory| {
+            let destination = destination::Destination::contiguous(memory, shape, itemsize)?;
+            let (shared, frames, path) = (self.shared, self.frames, self.path);
+            Reading { shared, frames, record, index, path, cached: false }
+                .read(&ResolvedSelection::of_box(origin, shape), &destination)
+        })
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) use {
     chunk::{encode_chunk_header, encode_raw_table},
     index_page::encode_index_page,
     pointer::seal_frame,
+    record::key_bits_of,
     tree_page::{MAX_INLINE_VALUE, TREE_PAGE_TARGET, encode_tree_page},
 };
 

@@ -100,6 +100,13 @@ impl Record {
     }
 }
 
+/// The key bits of a new array: those of the last dimension lowest, so that keys are in C order.
+#[cfg(feature = "write")]
+pub(crate) fn key_bits_of(grid: &[u64]) -> SmallVec<[u8; 32]> {
+    let dims = grid.iter().enumerate().rev();
+    dims.flat_map(|(dim, &len)| std::iter::repeat_n(dim as u8, shape::key_bits(len) as usize)).collect()
+}
+
 fn too_many_dimensions(ndim: usize) -> Damage {
     Damage::new(format!("an array of {ndim} dimensions; at most {} can be", shape::MAX_NDIM))
 }
@@ -230,7 +237,7 @@ impl ArrayRecord {
     }
 
     /// The block shape for the check of sizes: in the raw layout a chunk is not decoded, so any size will do.
-    fn checked_blocks(&self) -> Option<&[u64]> {
+    pub(crate) fn checked_blocks(&self) -> Option<&[u64]> {
         (self.layout == Layout::Blocks).then_some(&self.blocks[..])
     }
 
@@ -273,6 +280,23 @@ impl ArrayRecord {
         let grid = shape::grid(&self.shape, &self.chunks);
         let known = self.key_bits.len() == 64 || key >> self.key_bits.len() == 0;
         (known && coordinates.iter().zip(&grid).all(|(at, len)| at < len)).then_some(coordinates)
+    }
+
+    /// The least and the largest coordinates of the chunks whose keys differ from `key` in the lowest `free` bits only:
+    /// they are a box of chunks.
+    #[cfg(feature = "write")]
+    pub(crate) fn key_box(&self, key: u64, free: u32) -> (Dims, Dims) {
+        let mut used = SmallVec::<[u8; 32]>::from_elem(0, self.shape.len());
+        let mut least = Dims::from_elem(0, self.shape.len());
+        let mut largest = least.clone();
+        for (bit, &dim) in (0u32..).zip(&self.key_bits) {
+            let dim = usize::from(dim);
+            let known = key >> bit & 1;
+            least[dim] |= (if bit < free { 0 } else { known }) << used[dim];
+            largest[dim] |= (if bit < free { 1 } else { known }) << used[dim];
+            used[dim] += 1;
+        }
+        (least, largest)
     }
 
     #[cfg(feature = "write")]

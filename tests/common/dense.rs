@@ -79,6 +79,17 @@ impl Dense {
         Dense { shape: shape.to_vec(), itemsize: item.len(), bytes: item.repeat(count) }
     }
 
+    /// The array with another shape: items that are in both stay, the others are `fill`.
+    pub(crate) fn resized(&self, shape: &[u64], fill: &[u8]) -> Dense {
+        let mut resized = Dense::filled(shape, fill);
+        let both: Vec<Vec<u64>> =
+            self.shape.iter().zip(shape).map(|(old, new)| (0..*old.min(new)).collect()).collect();
+        let both = Picked { indices: both, shape: Vec::new() };
+        let items = self.read(&both);
+        resized.write(&both, &items);
+        resized
+    }
+
     /// The numbers of the selected items in C order of the selection.
     pub(crate) fn numbers(&self, picked: &Picked) -> Vec<usize> {
         fn along(indices: &[Vec<u64>], shape: &[u64], number: u64, out: &mut Vec<usize>) {

@@ -160,8 +160,17 @@ impl Drawn {
 
     /// The array as it is before anything is written.
     pub(crate) fn empty(&self) -> Dense {
-        let fill = self.fill.clone().unwrap_or_else(|| vec![0; self.dtype.itemsize()]);
-        Dense::filled(&self.shape, &fill)
+        Dense::filled(&self.shape, &self.fill_item())
+    }
+
+    /// How far each dimension may grow, if the array has these chunks.
+    pub(crate) fn limits(&self, chunks: &[u64]) -> Vec<Option<u64>> {
+        let raw = self.codec == Codec::Raw;
+        chunks.iter().enumerate().map(|(dim, chunk)| (raw && dim > 0).then_some(*chunk)).collect()
+    }
+
+    pub(crate) fn fill_item(&self) -> Vec<u8> {
+        self.fill.clone().unwrap_or_else(|| vec![0; self.dtype.itemsize()])
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -289,6 +298,28 @@ pub(crate) fn large_array() -> impl Strategy<Value = Drawn> {
         drawn.blocks.iter_mut().for_each(longer);
         drawn
     })
+}
+
+/// A shape for an array: some lengths stay, others become 0, less or more. In dimensions that `limits` names they do not
+/// pass it.
+pub(crate) fn other_shape(shape: &[u64], limits: &[Option<u64>], seed: u64) -> Vec<u64> {
+    const MOST: u64 = 4000;
+    let mut random = Random(seed);
+    let mut other: Vec<u64> = shape.to_vec();
+    for (len, limit) in other.iter_mut().zip(limits) {
+        *len = match random.below(8) {
+            0..=2 => *len,
+            3 => random.below(2),
+            4..=5 => random.below(*len + 1),
+            6 => *len + 1 + random.below(4),
+            _ => *len + random.below(2 * *len + 12),
+        }
+        .min(limit.unwrap_or(u64::MAX));
+    }
+    while other.iter().product::<u64>() > MOST {
+        *other.iter_mut().max().unwrap() /= 2;
+    }
+    other
 }
 
 #[derive(Clone, Debug)]

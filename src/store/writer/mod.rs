@@ -17,7 +17,7 @@ mod lock;
 mod space;
 mod tree_edit;
 
-pub(crate) use index_edit::IndexEdit;
+pub(crate) use index_edit::{Fate, IndexEdit};
 pub(super) use lock::WriterLock;
 pub(crate) use space::Space;
 
@@ -96,12 +96,7 @@ impl StagedArray {
         stored: u64,
     ) -> Result<()> {
         let old = self.index.set(frames, space, self.record.key(coordinates), entry)?;
-        let limit = self.record.chunk_limit(coordinates);
-        for (extent, birth) in extents_of_entry(frames, &old, &self.record, &limit)? {
-            self.record.stored_bytes = self.record.stored_bytes.saturating_sub(extent.len);
-            space.release(extent, birth);
-        }
-        self.record.stored_chunks -= u64::from(old != Pointer::Null).min(self.record.stored_chunks);
+        let_go(&mut self.record, frames, space, coordinates, &old)?;
         // A file can claim any number of either.
         self.record.stored_chunks =
             self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
@@ -113,6 +108,27 @@ impl StagedArray {
         self.record.index = self.index.flush(space, batch)?;
         Ok(&self.record)
     }
+}
+
+/// Lets go of what is behind the entry of a chunk that is taken out of its array's index.
+pub(crate) fn let_go(
+    record: &mut ArrayRecord,
+    frames: &Frames,
+    space: &mut Space,
+    coordinates: &[u64],
+    entry: &Pointer,
+) -> Result<()> {
+    let limit = record.chunk_limit(coordinates);
+    for (extent, birth) in extents_of_entry(frames, entry, record, &limit)? {
+        // The page of the pieces is not counted, they are.
+        let is_page =
+            matches!(entry, Pointer::Frame { kind: Kind::Pieces, extent: page, .. } if *page == extent);
+        let counted = if is_page { 0 } else { extent.len };
+        record.stored_bytes = record.stored_bytes.saturating_sub(counted);
+        space.release(extent, birth);
+    }
+    record.stored_chunks -= u64::from(*entry != Pointer::Null).min(record.stored_chunks);
+    Ok(())
 }
 
 /// The extents behind the entry of a chunk, with their births.
