@@ -390,7 +390,9 @@ pub(super) fn stored_part(
             for piece in Pieces::parse(&frame, frames.bounds(), limit).map_err(here)?.0 {
                 let part = stored_part(frames, record, &piece.frame, limit)?;
                 whole.iter_mut().zip(&part).for_each(|(whole, part)| *whole = (*whole).max(*part));
-                whole[0] = piece.first_row + piece.rows;
+                if let Some(rows) = whole.first_mut() {
+                    *rows = piece.first_row + piece.rows;
+                }
             }
             Ok(whole)
         }
