@@ -451,10 +451,45 @@ fn newest_snapshot(shared: &Arc<Shared>, mut roots: Roots) -> Result<Snapshot> {
 /// it is pinned here.
 fn snapshot_again(shared: &Arc<Shared>, root: Root) -> Result<Snapshot> {
     let pin = shared.pins.pin(root.generation)?;
-    if pin.is_some() && !shared.roots()?.keep(&root) {
-        return Err(Error::Gone { file: shared.storage.name().to_path_buf(), generation: root.generation });
+    if pin.is_some() {
+        let roots = shared.roots()?;
+        if !is_sure(shared, &root) {
+            return doubted_again(shared, root, pin, roots);
+        }
+        if !roots.keep(&root) {
+            return Err(gone(shared, &root));
+        }
     }
     snapshot_of(shared, root, pin)
+}
+
+/// As [`snapshot_again`], for a root that was deferred by another boot or system. What the newest root in the
+/// file says counts only if it is whole: else the writer goes on from an older one, and keeps nothing that came after that.
+fn doubted_again(shared: &Arc<Shared>, root: Root, pin: Option<pins::Pin>, roots: Roots) -> Result<Snapshot> {
+    let newest = newest_snapshot(shared, roots)?;
+    let gone = gone(shared, &root);
+    if newest.root().id() == root.id() {
+        return Ok(newest);
+    }
+    if !newest.root().alive.contains(&root.id()) {
+        return Err(gone);
+    }
+    // That it is kept does not make it whole: it may have been let go before anything of it was on the disk.
+    match snapshot_of(shared, root, pin) {
+        Ok(snapshot) if doubt::is_whole(&snapshot, 0)? => Ok(snapshot),
+        Ok(_) | Err(Error::Corrupt { .. }) => Err(gone),
+        Err(error) => Err(error),
+    }
+}
+
+fn gone(shared: &Shared, root: &Root) -> Error {
+    Error::Gone { file: shared.storage.name().to_path_buf(), generation: root.generation }
+}
+
+/// Whether `root` was synced, or deferred by this boot of this system.
+fn is_sure(shared: &Shared, root: &Root) -> bool {
+    let boot_id = shared.storage.boot_id();
+    root.deferred.is_none_or(|writer| writer == boot_id && boot_id != [0; 16])
 }
 
 /// The snapshot of `root`, unless it was deferred by another boot or system and did not come to the disk whole.
@@ -465,9 +500,7 @@ fn trusted_snapshot(
     roots: &Roots,
 ) -> Result<Option<Snapshot>> {
     let id = root.id();
-    let boot_id = shared.storage.boot_id();
-    let sure = root.deferred.is_none_or(|writer| writer == boot_id && boot_id != [0; 16]);
-    if sure {
+    if is_sure(shared, &root) {
         return snapshot_of(shared, root, pin).map(Some);
     }
     let mut verdict = shared.verdict.lock();

@@ -7,7 +7,8 @@
 use super::create::write_new_store;
 use super::pins::PINS;
 use super::writer::WriterLock;
-use super::{Durability, OpenOptions, Store, newest_snapshot};
+use super::{Durability, OpenOptions, Store, newest_snapshot, snapshot_again};
+use crate::Error;
 use crate::format::twin::PAGE_LEN;
 use crate::storage::{Source, Storage};
 use crate::{ArraySpec, Dtype, Selection};
@@ -23,6 +24,8 @@ use std::sync::Arc;
 enum Step {
     Write(u64, Vec<u8>),
     Sync,
+    /// The system gave up on what was written before; it is not tried again by the next sync.
+    FailedSync,
     /// The file took its name.
     Named,
     SyncDirectory,
@@ -45,6 +48,8 @@ struct Disk {
     others: Mutex<BTreeSet<u64>>,
     /// A byte that another one will lock when the next root is being written.
     late: Mutex<Option<u64>>,
+    /// Whether the next sync fails.
+    failing: Mutex<bool>,
     boot_id: [u8; 16],
 }
 
@@ -122,6 +127,10 @@ impl Storage for Arc<Disk> {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        if std::mem::take(&mut *self.failing.lock()) {
+            self.steps.lock().push(Step::FailedSync);
+            return Err(io::Error::other("the disk failed"));
+        }
         self.steps.lock().push(Step::Sync);
         Ok(())
     }
@@ -313,6 +322,7 @@ fn losses(new: &[u8], first: u64, steps: &[Step], visit: &mut Visit<'_>) -> Resu
             Step::Sync => {
                 pending.drain(..).for_each(|(offset, bytes)| apply(&mut durable, offset, bytes));
             }
+            Step::FailedSync => pending.clear(),
             Step::Named => named = true,
             Step::SyncDirectory => surely_named = named,
             Step::Published(_) => {}
@@ -582,6 +592,94 @@ fn a_reader_that_was_slow_starts_again_unless_its_generation_is_alive() {
     assert!(newest > last);
 }
 
+#[test]
+fn a_deferred_state_that_was_handed_over_is_doubted_after_a_power_loss() {
+    let disk = Disk::new(Vec::new(), BOOT);
+    write_new_store(&disk, true).unwrap();
+    commit(&disk, &FULL[..1]);
+    let store = open(&disk);
+    let mut writer = store.writer().unwrap();
+    let synced = disk.bytes.lock().clone();
+    disk.steps.lock().clear();
+    let mut defer = || {
+        let generation = writer.next_generation();
+        writer.write("a", &Selection::all(), &items(generation)).unwrap();
+        let snapshot = writer.commit_with(Durability::Deferred).unwrap();
+        (snapshot, std::mem::take(&mut *disk.steps.lock()))
+    };
+    let (first, first_steps) = defer();
+    let (second, second_steps) = defer();
+    assert!(second.root().alive.contains(&first.root().id()));
+    std::mem::forget((writer, store));
+
+    let after = |steps: &[Step], kept: fn(&Step) -> bool, bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        for step in steps.iter().filter(|step| kept(step)) {
+            let Step::Write(offset, new) = step else { continue };
+            apply(&mut bytes, *offset, new);
+        }
+        bytes
+    };
+    let all = |_: &Step| true;
+    let (first_left, first_torn) = (after(&first_steps, all, &synced), after(&first_steps, is_root, &synced));
+    for (bytes, again, what) in [
+        (first_torn.clone(), &first, "its data was lost"),
+        (
+            after(&second_steps, is_root, &first_left),
+            &first,
+            "only a root that was lost says that it is kept",
+        ),
+        (after(&second_steps, all, &first_torn), &first, "it is kept, and its data was lost"),
+    ] {
+        let mut bytes = bytes;
+        bytes.resize(bytes.len().max(disk.bytes.lock().len()), 0);
+        let store = open(&Disk::new(bytes, NEXT_BOOT));
+        match snapshot_again(&store.shared, again.root().clone()) {
+            Err(Error::Gone { .. }) => {}
+            Err(error) => panic!("{what}: {error}"),
+            Ok(snapshot) => panic!("{what}: {:?} is taken", snapshot.root().id()),
+        }
+    }
+    for (bytes, again) in [
+        (first_left.clone(), &first),
+        (after(&second_steps, all, &first_left), &first),
+        (after(&second_steps, all, &first_left), &second),
+    ] {
+        let store = open(&Disk::new(bytes, NEXT_BOOT));
+        let snapshot = snapshot_again(&store.shared, again.root().clone()).unwrap();
+        let found: Vec<u32> = snapshot.array("a").unwrap().read(&Selection::all()).unwrap();
+        assert_eq!(found, items(again.generation()));
+    }
+}
+
+/// What is lost with a failed sync looks whole as long as it is in memory, and the next sync has nothing to do for it.
+#[test]
+#[ignore = "fails: a writer that makes a deferred commit durable does not write its data back"]
+fn a_commit_whose_sync_failed_is_not_called_durable_by_the_next_one() {
+    for same_handle in [true, false] {
+        let disk = Disk::new(Vec::new(), BOOT);
+        write_new_store(&disk, true).unwrap();
+        let new = disk.bytes.lock().clone();
+        disk.steps.lock().clear();
+        commit(&disk, &FULL[..1]);
+        disk.steps.lock().push(Step::Acknowledged(2));
+        let store = open(&disk);
+        let mut writer = store.writer().unwrap();
+        writer.write("a", &Selection::all(), &items(3)).unwrap();
+        drop(writer.commit_with(Durability::Deferred).unwrap());
+        disk.steps.lock().push(Step::Published(3));
+        *disk.failing.lock() = true;
+        writer.sync().unwrap_err();
+        drop(writer);
+        let next = if same_handle { store } else { open(&disk) };
+        next.writer().unwrap().sync().unwrap();
+        disk.steps.lock().push(Step::Acknowledged(3));
+        let steps = disk.steps.lock().clone();
+        let found = losses(&new, 1, &steps, &mut |loss| loss.check(NEXT_BOOT).map(|_| ()));
+        assert_eq!(found, Ok(()), "by the same handle: {same_handle}");
+    }
+}
+
 /// Tells this program, started again by the test below, where to write.
 #[cfg(target_os = "linux")]
 const FILE: &str = "BRICKMAP_TEST_FILE";
@@ -656,7 +754,7 @@ fn a_real_run_asks_the_system_for_what_is_simulated() {
             Step::Sync => Some("sync".into()),
             Step::Named => Some("take the name".into()),
             Step::SyncDirectory => Some("sync the directory".into()),
-            Step::Published(_) | Step::Acknowledged(_) => None,
+            Step::FailedSync | Step::Published(_) | Step::Acknowledged(_) => None,
         })
         .collect();
     assert_eq!(real, simulated);
