@@ -10,29 +10,48 @@ use crate::format::{
 };
 use crate::num::saturating_usize;
 use crate::shape::{self, Dims};
+use crate::storage::Storage;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// Whether everything in `snapshot` that was born after generation `since` has its checksum.
 pub(super) fn is_whole(snapshot: &Snapshot, since: u64) -> Result<bool> {
-    let budget = Cell::new(snapshot.file_bytes());
-    let frames = snapshot.frames()?;
-    match (Check { snapshot, frames, since, budget }).run() {
+    match Check::new(snapshot, since, None).and_then(|check| check.run()) {
         Ok(()) => Ok(true),
         Err(Error::Corrupt { .. }) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
+/// Writes everything in `snapshot` that was born after generation `since` back as it is, so that the next sync waits for it:
+/// after a sync that failed the system takes what it could not write for written. What does not have its checksum is an
+/// error.
+#[cfg(feature = "write")]
+pub(super) fn write_back(snapshot: &Snapshot, since: u64) -> Result<()> {
+    Check::new(snapshot, since, Some(&*snapshot.shared()?.storage))?.run()
+}
+
+/// Bytes that are written back at once.
+#[cfg(feature = "write")]
+const STEP: u64 = 1 << 20;
+
 struct Check<'a> {
     snapshot: &'a Snapshot,
     frames: &'a Frames,
     since: u64,
+    /// Where what is looked at is written back, if it is.
+    #[cfg_attr(not(feature = "write"), expect(dead_code, reason = "only writers write back"))]
+    back: Option<&'a dyn Storage>,
     /// Bytes that may still be looked at: a file cannot make more of them than it has.
     budget: Cell<u64>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    fn new(snapshot: &'a Snapshot, since: u64, back: Option<&'a dyn Storage>) -> Result<Check<'a>> {
+        let budget = Cell::new(snapshot.file_bytes());
+        Ok(Check { snapshot, frames: snapshot.frames()?, since, back, budget })
+    }
+
     fn run(&self) -> Result<()> {
         let root = self.snapshot.root();
         self.free_space(&root.free)?;
@@ -59,19 +78,33 @@ impl Check<'_> {
     fn is_new(&self, pointer: &Pointer) -> Result<bool> {
         match pointer {
             Pointer::Frame { birth, extent, .. } if *birth > self.since => {
-                self.spend(extent.len)?;
+                self.visit(*extent)?;
                 Ok(true)
             }
             _ => Ok(false),
         }
     }
 
-    fn spend(&self, bytes: u64) -> Result<()> {
+    fn visit(&self, extent: Extent) -> Result<()> {
         let left =
-            self.budget.get().checked_sub(bytes).ok_or_else(|| {
+            self.budget.get().checked_sub(extent.len).ok_or_else(|| {
                 self.frames.damage(Damage::new("more is stored than the file has bytes"), None)
             })?;
         self.budget.set(left);
+        #[cfg(feature = "write")]
+        if let Some(storage) = self.back {
+            let mut buf = Vec::new();
+            let len = extent.padded_len();
+            for start in (0..len).step_by(saturating_usize(STEP)) {
+                let part = Extent { offset: extent.offset + start, len: STEP.min(len - start) };
+                let bytes = self.frames.unchecked(part, &mut buf)?;
+                storage.write_at(part.offset, bytes).map_err(|source| Error::Io {
+                    action: format!("write {} bytes at {} back", part.len, part.offset),
+                    file: self.frames.file().to_path_buf(),
+                    source,
+                })?;
+            }
+        }
         Ok(())
     }
 
@@ -173,7 +206,7 @@ impl Check<'_> {
 
     fn spans(&self, table: &RawTable<'_>) -> Result<()> {
         let (frames, len) = (self.frames, table.payload.len);
-        self.spend(len)?;
+        self.visit(table.payload)?;
         let pool = &self.snapshot.shared()?.pool;
         pool.try_for_each(saturating_usize(len.div_ceil(RAW_SPAN)), |span| {
             let start = span as u64 * RAW_SPAN;

@@ -654,7 +654,6 @@ fn a_deferred_state_that_was_handed_over_is_doubted_after_a_power_loss() {
 
 /// What is lost with a failed sync looks whole as long as it is in memory, and the next sync has nothing to do for it.
 #[test]
-#[ignore = "fails: a writer that makes a deferred commit durable does not write its data back"]
 fn a_commit_whose_sync_failed_is_not_called_durable_by_the_next_one() {
     for same_handle in [true, false] {
         let disk = Disk::new(Vec::new(), BOOT);

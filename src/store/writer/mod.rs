@@ -24,7 +24,7 @@ pub(crate) use space::Space;
 use self::free_lists::FreeLists;
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
-use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, parse_attributes, path};
+use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, doubt, parse_attributes, path};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
     ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
@@ -213,7 +213,10 @@ impl Writer {
             poisoned: None,
         };
         if deferred && !ours {
-            // Somebody else's, who may be gone: it is whole, and what comes after it must not take it away.
+            // Somebody else's, who may be gone, or whose sync failed: what comes after it must not take it away.
+            let synced = writer.slots.iter().filter(|root| root.deferred.is_none());
+            let since = synced.map(|root| root.generation).max().unwrap_or(0);
+            doubt::write_back(&snapshot, since)?;
             writer.make_durable()?;
         }
         Ok(writer)
@@ -400,6 +403,8 @@ impl Writer {
 
     /// Refuses everything from here on, because a change was left half done.
     pub(crate) fn poison(&mut self, error: &Error) {
+        // Nor does the next writer of this handle know what is on the disk.
+        *self.shared.settled.lock() = None;
         self.poisoned =
             Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
     }
