@@ -372,7 +372,7 @@ fn assert_staged<T: Element>(writer: &mut Writer, path: &str, axes: &[Axis], due
 #[test]
 fn every_snapshot_is_the_model_of_its_generation() {
     let steps = (select(DURABILITIES.to_vec()), vec(step(), 5..45));
-    check("state_machine", cases(300), steps, |(durability, steps)| {
+    check("state_machine", cases(150), steps, |(durability, steps)| {
         let mut world = World::new(durability);
         steps.iter().for_each(|step| world.step(step));
         world.held.iter().for_each(|(snapshot, state)| state.assert_is(snapshot, "held to the end"));
