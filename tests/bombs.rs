@@ -282,7 +282,7 @@ fn deep_trees_and_indexes() {
             for level in 1..=levels {
                 page = forge.tree("inner", level, &[(b"", page.to_vec())]);
             }
-            let store = Store::from_bytes(forge.finish(page, page)).unwrap();
+            let store = Store::from_bytes(forge.finish(page, NULL)).unwrap();
             assert_eq!(store.array("a").is_ok(), levels == 32, "{levels}");
             assert_eq!(store.snapshot().entries().is_ok(), levels == 32, "{levels}");
             store.verify().unwrap();
@@ -303,6 +303,29 @@ fn deep_trees_and_indexes() {
         assert!(is_damage(store.snapshot().entries()));
         assert!(is_damage(store.writer().unwrap().create_group("b")));
         store.verify().unwrap();
+    });
+}
+
+/// Very many lists of free space, one before the other, the last of which claims that the whole file is free.
+#[test]
+fn very_many_lists_of_free_space() {
+    in_little_memory("very_many_lists_of_free_space", || {
+        let mut forge = Forge::new();
+        let mut list = forge.free_list("first", NULL, &[[DATA_START, 1 << 20, 3, 8]]);
+        for _ in 0..200_000 {
+            list = forge.free_list("list", list, &[]);
+        }
+        let file = forge.finish(NULL, list);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lists.brick");
+        std::fs::write(&path, &file).unwrap();
+        drop(file);
+        let store = OpenOptions::new().write(true).open(&path).unwrap();
+        assert_eq!(store.snapshot().free_bytes().unwrap(), 1 << 20);
+        assert!(!store.verify().unwrap().is_clean(), "the lists themselves are free");
+        let mut writer = store.writer().unwrap();
+        writer.create_group("b").unwrap();
+        writer.commit().unwrap();
     });
 }
 
@@ -340,7 +363,7 @@ fn catalogs_whose_inner_pages_share_a_child() {
                 .collect();
             page = forge.tree("inner", level, &cells);
         }
-        let store = Store::from_bytes(forge.finish(page, page)).unwrap();
+        let store = Store::from_bytes(forge.finish(page, NULL)).unwrap();
         assert!(is_damage(store.snapshot().entries()));
         assert!(!store.verify().unwrap().is_clean());
     });
