@@ -1,8 +1,8 @@
 //! The four pages at the start of a file, and the roots that count in them.
 
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::twin::PAGE_LEN;
-use crate::format::{Root, Superblock, SuperblockError};
+use crate::format::twin::{PAGE_LEN, valid_copies};
+use crate::format::{ROOT_MAGIC, Root, Superblock, SuperblockError};
 use crate::storage::Storage;
 use std::io;
 use std::path::Path;
@@ -54,8 +54,28 @@ impl Roots {
     }
 }
 
+/// How often the pages are read that change all the time.
+const ATTEMPTS: usize = 1000;
+
 impl Head {
+    /// Reads the pages. One that is being written meanwhile may come in parts of before and after, so that neither of its copies is
+    /// whole; but at each moment one of them is. So they are read again, until nothing is wrong or nothing changes.
     pub(super) fn read(storage: &dyn Storage) -> Result<Head> {
+        let mut head = Head::read_once(storage)?;
+        for _ in 0..ATTEMPTS {
+            if head.pages[1..].iter().all(|page| valid_copies(page, ROOT_MAGIC).iter().any(Option::is_some)) {
+                break;
+            }
+            let again = Head::read_once(storage)?;
+            if again.pages == head.pages {
+                break;
+            }
+            head = again;
+        }
+        Ok(head)
+    }
+
+    fn read_once(storage: &dyn Storage) -> Result<Head> {
         let failed = |source: io::Error| Error::Io {
             action: "read the first pages".into(),
             file: storage.name().to_path_buf(),

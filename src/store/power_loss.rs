@@ -50,6 +50,8 @@ struct Disk {
     late: Mutex<Option<u64>>,
     /// Whether the next sync fails.
     failing: Mutex<bool>,
+    /// How many reads from now on meet each root page as it is being written, one half of each copy from before.
+    torn: Mutex<u32>,
     boot_id: [u8; 16],
 }
 
@@ -78,6 +80,13 @@ impl Storage for Arc<Disk> {
         let bytes = self.bytes.lock();
         let part = bytes.get(offset as usize..).and_then(|rest| rest.get(..buf.len()));
         buf.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        let mut torn = self.torn.lock();
+        if offset == 0 && *torn > 0 {
+            *torn -= 1;
+            for copy in buf.chunks_mut(PAGE_LEN / 2).skip(2) {
+                copy[8] ^= *torn as u8 + 1;
+            }
+        }
         Ok(())
     }
 
@@ -557,6 +566,24 @@ fn a_pin_that_comes_while_the_root_is_written_is_seen_before_space_is_reused() {
         let found: Vec<u32> = old.array("a").unwrap().read(&Selection::all()).unwrap();
         assert_eq!(found, items(old.generation()));
     }
+}
+
+#[test]
+fn roots_that_are_being_written_are_read_again() {
+    let disk = Disk::new(Vec::new(), BOOT);
+    write_new_store(&disk, true).unwrap();
+    commit(&disk, &FULL[..2]);
+    let store = open(&disk);
+    for reads in [1, 2, 7] {
+        *disk.torn.lock() = reads;
+        assert_eq!(store.refresh().unwrap().generation(), 3);
+        assert_eq!(open(&disk).snapshot().generation(), 3);
+        assert_eq!(*disk.torn.lock(), 0);
+    }
+    // What stays as it is is damage, and told at once.
+    disk.bytes.lock()[PAGE_LEN + 8] ^= 1;
+    disk.bytes.lock()[PAGE_LEN + PAGE_LEN / 2 + 8] ^= 1;
+    assert!(matches!(store.refresh(), Err(crate::Error::Corrupt { .. })));
 }
 
 #[test]
