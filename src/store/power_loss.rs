@@ -8,10 +8,9 @@ use super::create::write_new_store;
 use super::pins::PINS;
 use super::writer::WriterLock;
 use super::{Durability, OpenOptions, Store, newest_snapshot, snapshot_again};
-use crate::Error;
 use crate::format::twin::PAGE_LEN;
 use crate::storage::{Source, Storage};
-use crate::{ArraySpec, Dtype, Selection};
+use crate::{ArraySpec, Dtype, Error, Selection};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::io;
@@ -583,7 +582,7 @@ fn roots_that_are_being_written_are_read_again() {
     // What stays as it is is damage, and told at once.
     disk.bytes.lock()[PAGE_LEN + 8] ^= 1;
     disk.bytes.lock()[PAGE_LEN + PAGE_LEN / 2 + 8] ^= 1;
-    assert!(matches!(store.refresh(), Err(crate::Error::Corrupt { .. })));
+    assert!(matches!(store.refresh(), Err(Error::Corrupt { .. })));
 }
 
 #[test]
