@@ -215,18 +215,18 @@ impl Sample {
 }
 
 #[test]
-fn no_flip_in_a_written_file_gives_wrong_data() {
+fn fault_8_no_flip_in_a_written_file_gives_wrong_data() {
     WRITTEN.0.check_every_change(&WRITTEN.1);
 }
 
 #[test]
-fn no_flip_in_a_forged_file_gives_wrong_data() {
+fn fault_8_no_flip_in_a_forged_file_gives_wrong_data() {
     FORGED.0.check_every_change(&FORGED.1);
 }
 
 /// The first four pages hold each record twice: a flip in one copy changes nothing.
 #[test]
-fn no_flip_in_the_first_pages_is_seen() {
+fn fault_8_no_flip_in_the_first_pages_is_seen() {
     let sample = &WRITTEN.0;
     let due = Store::from_bytes(sample.file.clone()).unwrap();
     let mut file = sample.file.clone();
@@ -250,7 +250,7 @@ fn no_flip_in_the_first_pages_is_seen() {
 
 /// Flips in both copies of a record, at the same place and at others.
 #[test]
-fn flips_in_both_copies_of_a_record_are_refused() {
+fn fault_8_flips_in_both_copies_of_a_record_are_refused() {
     let sample = &WRITTEN.0;
     for page in 0..4 {
         for at in (0..2048).step_by(13) {
@@ -283,17 +283,17 @@ fn flips_in_a_file(backend: Backend) {
 }
 
 #[test]
-fn no_flip_in_a_mapped_file_gives_wrong_data() {
+fn fault_8_no_flip_in_a_mapped_file_gives_wrong_data() {
     flips_in_a_file(Backend::Mmap);
 }
 
 #[test]
-fn no_flip_in_a_file_that_is_read_gives_wrong_data() {
+fn fault_8_no_flip_in_a_file_that_is_read_gives_wrong_data() {
     flips_in_a_file(Backend::Pread);
 }
 
 #[test]
-fn every_truncation_is_refused() {
+fn fault_9_every_truncation_is_refused() {
     for sample in samples() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("short.brick");
@@ -311,7 +311,7 @@ fn every_truncation_is_refused() {
 
 /// What a writer left that died before its commit.
 #[test]
-fn bytes_behind_the_logical_end_are_ignored() {
+fn fault_9_bytes_behind_the_logical_end_are_ignored() {
     for sample in samples() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("long.brick");
@@ -337,7 +337,7 @@ fn bytes_behind_the_logical_end_are_ignored() {
 
 /// Only in free space is there something to change that `verify` has no word for.
 #[test]
-fn verify_names_every_flip() {
+fn fault_8_verify_names_every_flip() {
     for sample in samples() {
         let report = options().from_bytes(sample.file.clone()).unwrap().verify().unwrap();
         assert_eq!(report.findings, []);

@@ -155,6 +155,8 @@ fn parts() {
             assert_eq!(store.array("a").unwrap().get::<u64>(&[100_000]).unwrap(), value(100_000, 2));
         }
         "create and write" => drop(create(path)),
+        #[cfg(unix)]
+        "read-what-may-not-be-written" => read_what_may_not_be_written(path),
         part => panic!("no part '{part}'"),
     }
 }
@@ -408,24 +410,94 @@ fn pins_of_one_handle_are_counted() {
     }
 }
 
+/// Reads a file that may not be written, in a folder that may not be written either, and sees that nothing changes.
+#[cfg(unix)]
+fn read_what_may_not_be_written(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let folder = path.parent().unwrap();
+    let state = || {
+        let times = [path, folder].map(|path| {
+            let data = std::fs::metadata(path).unwrap();
+            (data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec())
+        });
+        let names: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        (times, names)
+    };
+    let before = state();
+    for backend in [Backend::Mmap, Backend::Pread] {
+        let reader = OpenOptions::new().backend(backend).open(path).unwrap();
+        assert!(reader.snapshot().is_pinned());
+        check(&reader);
+        reader.refresh().unwrap();
+        assert!(reader.verify().unwrap().is_clean());
+        assert!(matches!(reader.writer(), Err(Error::InvalidState { .. })));
+    }
+    for outcome in [
+        OpenOptions::new().write(true).open(path),
+        Store::replace(path),
+        Store::create(folder.join("b.brick")),
+        OpenOptions::new().open_or_create(path),
+    ] {
+        assert!(matches!(outcome, Err(Error::Io { .. })), "{outcome:?}");
+    }
+    assert_eq!(state(), before);
+}
+
 #[cfg(unix)]
 #[test]
 fn fault_20_a_file_that_may_not_be_written_is_read_pinned_and_left_alone() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("a.brick");
+    drop(create(&path));
+    let program = directory.path().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    for (path, mode) in [(&path, 0o444), (&folder, 0o555), (&directory.path().to_path_buf(), 0o755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut part = processes::part("read-what-may-not-be-written", &path, &program);
+    if std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0) {
+        // To root everything may be written.
+        part.uid(65534).gid(65534);
+    }
+    let output = part.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fault_20_a_mount_that_may_not_be_written_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.brick");
     drop(create(&path));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    let before = std::fs::metadata(&path).unwrap();
-    let reader = Store::open(&path).unwrap();
-    assert!(reader.snapshot().is_pinned());
-    check(&reader);
-    reader.refresh().unwrap();
-    assert!(matches!(reader.writer(), Err(Error::InvalidState { .. })));
-    let after = std::fs::metadata(&path).unwrap();
-    let times = |data: &std::fs::Metadata| (data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec());
-    assert_eq!(times(&before), times(&after));
-    let names: Vec<_> =
-        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names, ["a.brick"]);
+    let mount = directory.path().join("mount");
+    std::fs::create_dir(&mount).unwrap();
+    let part = processes::part(
+        "read-what-may-not-be-written",
+        &mount.join("a.brick"),
+        &std::env::current_exe().unwrap(),
+    );
+    let script = "mount -t tmpfs tmpfs \"$0/mount\" && cp \"$0/a.brick\" \"$0/mount\" && mount -o remount,ro \"$0/mount\" || \
+        { echo no mount; exit 0; }; shift 0; exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", script])
+        .arg(directory.path())
+        .arg(part.get_program())
+        .args(part.get_args())
+        .envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .output();
+    match output {
+        Ok(output)
+            if String::from_utf8_lossy(&output.stdout).contains("no mount") || output.stdout.is_empty() =>
+        {
+            println!("skipped: nothing can be mounted");
+        }
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),
+        Err(error) => println!("skipped: there is no unshare: {error}"),
+    }
 }

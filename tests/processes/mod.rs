@@ -20,16 +20,17 @@ pub(crate) fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Starts this program again to play a part: the test of the name `part` and nothing else.
-pub(crate) fn start(part: &str, path: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "parts", "--nocapture", "--quiet"])
-        .env(PART, part)
-        .env(FILE, path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+/// A command that runs `program`, a copy of this one, to play a part: its test `parts` and nothing else.
+pub(crate) fn part(part: &str, path: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--exact", "parts", "--nocapture", "--quiet"]).env(PART, part).env(FILE, path);
+    command
+}
+
+/// Starts this program again to play a part.
+pub(crate) fn start(name: &str, path: &Path) -> Child {
+    let program = std::env::current_exe().unwrap();
+    part(name, path, &program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// The lines that a part says, from the next one that starts with `what`.
