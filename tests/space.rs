@@ -166,7 +166,7 @@ fn generations_that_are_kept_cost_one_copy_each() {
         }
     }
     kept.iter().for_each(check);
-    assert!(growth(&path) < 2.0 + KEPT as f64 + 2.0 * SLACK, "{}", growth(&path));
+    assert!(growth(&path) < 2.3 + KEPT as f64, "{}", growth(&path));
     assert_clean(&path);
 }
 
