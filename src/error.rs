@@ -123,7 +123,7 @@ pub enum Error {
         /// The name.
         file: PathBuf,
     },
-    /// A snapshot's space was used again, because no pin kept it: see [`Snapshot::is_pinned`](crate::Snapshot::is_pinned).
+    /// A snapshot's space was used again, or may have been, because no pin kept it: see [`Snapshot::is_pinned`](crate::Snapshot::is_pinned).
     Gone {
         /// The file.
         file: PathBuf,
@@ -168,7 +168,7 @@ impl fmt::Display for Error {
             ),
             Error::Gone { file, generation } => write!(
                 f,
-                "generation {generation} of {} is gone: its space was used again; take a newer snapshot",
+                "generation {generation} of {} is gone: its space may have been used again; take a newer snapshot",
                 file.display()
             ),
             Error::Cancelled => f.write_str("cancelled"),

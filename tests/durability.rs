@@ -163,6 +163,57 @@ fn a_writer_of_another_handle_takes_over_what_was_deferred() {
     assert_eq!(check(&path), 3);
 }
 
+/// Whether the newest commit in the file was synced (SPEC.md §5).
+fn is_synced(path: &Path) -> bool {
+    let file = std::fs::read(path).unwrap();
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let roots: Vec<(u64, u64)> =
+        (1..4).map(|page| (number(page * 4096 + 8), number(page * 4096 + 112))).collect();
+    let newest = roots.iter().map(|(generation, _)| *generation).max().unwrap();
+    roots.contains(&(newest, 0))
+}
+
+/// A commit that was deferred, and a writer that can go no further.
+fn poisoned(path: &Path) -> (Store, Writer) {
+    let store = create(path, Durability::Deferred);
+    let mut writer = store.writer().unwrap();
+    fill(&mut writer);
+    writer.commit().unwrap();
+    let stop = |_| std::ops::ControlFlow::Break(());
+    let options = brickmap::WriteOptions::new().progress(&stop);
+    writer.write_with("a", &Selection::all(), &vec![0u64; ITEMS as usize], options).unwrap_err();
+    assert!(matches!(writer.sync(), Err(Error::InvalidState { .. })));
+    assert!(!is_synced(path));
+    (store, writer)
+}
+
+#[test]
+fn what_was_deferred_is_synced_though_a_writer_failed_since() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let (store, writer) = poisoned(&path);
+    assert!(matches!(store.sync(), Err(Error::Locked { .. })), "its writer is still there");
+    drop(writer);
+    store.sync().unwrap();
+    assert!(is_synced(&path));
+    assert_eq!(check(&path), 2);
+    // Closing and dropping do it too, in whatever order.
+    for n in 0..3 {
+        let path = directory.path().join(format!("{n}.brick"));
+        let (store, writer) = poisoned(&path);
+        match n {
+            0 => drop((writer, store)),
+            1 => drop((store, writer)),
+            _ => {
+                drop(writer);
+                store.close().unwrap();
+            }
+        }
+        assert!(is_synced(&path), "{n}");
+        assert_eq!(check(&path), 2);
+    }
+}
+
 #[test]
 fn a_store_that_was_synced_is_not_written_without() {
     let directory = tempfile::tempdir().unwrap();

@@ -177,6 +177,35 @@ fn fault_16_two_writers_in_one_process() {
     other.writer().unwrap();
 }
 
+/// The lock is one for the whole open file: the next writer of a handle must not take it while the one before lets it go.
+#[test]
+fn fault_16_a_writer_that_follows_another_of_its_handle_keeps_the_lock() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.brick");
+    let store = create(&path);
+    let other = open_to_write(&path);
+    for _ in 0..100 {
+        let mut writer = store.writer().unwrap();
+        for n in 0..20 {
+            writer.create_array(&format!("b{n}"), &ArraySpec::new(Dtype::U64, [100]).chunks([1])).unwrap();
+            writer.write(&format!("b{n}"), &Selection::all(), &[n as u64; 100]).unwrap();
+        }
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| {
+                loop {
+                    if let Ok(writer) = store.writer() {
+                        break writer;
+                    }
+                }
+            });
+            drop(writer);
+            let next = next.join().unwrap();
+            assert!(matches!(other.writer(), Err(Error::Locked { .. })));
+            drop(next);
+        });
+    }
+}
+
 #[test]
 fn fault_16_two_writers_in_two_processes() {
     let directory = tempfile::tempdir().unwrap();

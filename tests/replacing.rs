@@ -54,6 +54,16 @@ fn parts() {
             say("\nwaiting");
             let _ = std::io::stdin().read(&mut [0]);
         }
+        "name-after-a-failure" => {
+            let store = OpenOptions::new().create_on_commit(&path).unwrap();
+            let mut writer = store.writer().unwrap();
+            writer.create_array("a", &ArraySpec::new(Dtype::U32, [ITEMS])).unwrap();
+            let stop = |_| std::ops::ControlFlow::Break(());
+            let options = brickmap::WriteOptions::new().progress(&stop);
+            writer.write_with("a", &Selection::all(), &vec![0u32; ITEMS as usize], options).unwrap_err();
+            drop(writer);
+            commit(&store, 1);
+        }
         "replace" => commit(&OpenOptions::new().durability(Durability::None).replace(&path).unwrap(), 2),
         part => panic!("no part '{part}'"),
     }
@@ -266,6 +276,69 @@ fn fault_16_a_store_that_is_being_made_is_not_made_twice() {
     assert_eq!(names(folder.path()), [".a.brick.brick-new"]);
     other.kill().unwrap();
     other.wait().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_is_synced_after_it_was_taken_though_a_writer_failed_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.brick");
+    let Some(calls) = system_calls("name-after-a-failure", &path) else { return };
+    let named = calls.iter().position(|call| call.contains("renameat2")).unwrap();
+    assert!(calls[named..].iter().any(|call| call.contains(" fsync(")), "{calls:#?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_stands_under_the_temporary_name_and_is_no_store_stays() {
+    let (folder, path) = folder();
+    let temporary = folder.path().join(".a.brick.brick-new");
+    std::fs::write(&temporary, "somebody's notes").unwrap();
+    commit(&OpenOptions::new().write(true).open(&path).unwrap(), 2);
+    let Err(Error::AlreadyExists { name }) = Store::replace(&path) else { panic!("it is in the way") };
+    assert!(name.ends_with(".a.brick.brick-new"), "{name}");
+    assert_eq!(std::fs::read(&temporary).unwrap(), b"somebody's notes");
+    // A link goes, and what it leads to stays.
+    let notes = folder.path().join("notes");
+    std::fs::rename(&temporary, &notes).unwrap();
+    std::os::unix::fs::symlink("notes", &temporary).unwrap();
+    assert!(matches!(Store::replace(&path), Err(Error::AlreadyExists { .. })));
+    assert_eq!(std::fs::read(&notes).unwrap(), b"somebody's notes");
+    std::fs::remove_file(&temporary).unwrap();
+    // A second name of the store itself, from where a file is renamed by linking.
+    std::fs::hard_link(&path, &temporary).unwrap();
+    commit(&Store::replace(&path).unwrap(), 3);
+    assert_eq!(value(&Store::open(&path).unwrap()), 3);
+    assert_eq!(names(folder.path()), ["a.brick", "notes"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_replaces_a_private_one_is_private_from_the_start() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, path) = folder();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let store = Store::replace(&path).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&store.temporary_path().unwrap()), 0o600);
+    commit(&store, 2);
+    assert_eq!(mode(&path), 0o640);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_store_and_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: there is no mkfifo");
+        return;
+    }
+    let outcomes = [Store::open(&path), Store::replace(&path), OpenOptions::new().write(true).open(&path)];
+    for outcome in outcomes {
+        assert!(matches!(outcome, Err(Error::Io { .. })), "{outcome:?}");
+    }
 }
 
 #[cfg(target_os = "linux")]

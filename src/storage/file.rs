@@ -102,29 +102,54 @@ pub(crate) struct FileStorage {
 impl FileStorage {
     /// Opens the file at `path`.
     pub(crate) fn open(path: &Path, write: bool, backend: Backend) -> io::Result<FileStorage> {
-        let file = File::options().read(true).write(write).open(path)?;
-        FileStorage::new(file, path, std::path::absolute(path)?, None, backend)
+        let mut options = File::options();
+        options.read(true).write(write);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // Else a pipe is waited for that nobody writes to.
+            options.custom_flags(libc::O_NONBLOCK);
+        }
+        FileStorage::new(options.open(path)?, path, std::path::absolute(path)?, None, backend)
     }
 
     /// Makes a file for `path`, under a temporary name until [`Storage::take_name`]. An error of kind `AlreadyExists` if
-    /// that name is taken.
+    /// that name is taken. `private` keeps it from other users until then.
     #[cfg(feature = "write")]
-    pub(crate) fn create(path: &Path, backend: Backend) -> io::Result<FileStorage> {
+    pub(crate) fn create(path: &Path, private: bool, backend: Backend) -> io::Result<FileStorage> {
         let full_path = naming::resolve(path)?;
         let temporary = naming::temporary(&full_path);
-        let file = File::options().read(true).write(true).create_new(true).open(&temporary)?;
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        if private {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        let file = options.open(&temporary)?;
         FileStorage::new(file, path, full_path, Some((temporary, Arc::default())), backend)
     }
 
     /// Opens what is there under the temporary name of `path`, if anything.
     #[cfg(feature = "write")]
     pub(crate) fn open_temporary(path: &Path, backend: Backend) -> io::Result<Option<FileStorage>> {
-        let temporary = naming::temporary(&naming::resolve(path)?);
-        match File::options().read(true).write(true).open(&temporary) {
-            Ok(file) => FileStorage::new(file, path, temporary, None, backend).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        let full_path = naming::resolve(path)?;
+        let temporary = naming::temporary(&full_path);
+        let file = match File::options().read(true).write(true).open(&temporary) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if std::fs::metadata(full_path)
+            .is_ok_and(|named| file.metadata().is_ok_and(|this| are_same(&named, &this)))
+        {
+            // A second name of a store that got its own, which locks cannot tell from it.
+            std::fs::remove_file(temporary)?;
+            return Ok(None);
         }
+        FileStorage::new(file, path, temporary, None, backend).map(Some)
     }
 
     fn new(
@@ -292,7 +317,7 @@ impl Storage for FileStorage {
 
     #[cfg(feature = "write")]
     fn sync_directory(&self) -> io::Result<()> {
-        naming::sync_directory(&self.full_path)
+        naming::sync_directory(&naming::resolve(&self.full_path)?)
     }
 }
 

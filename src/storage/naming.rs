@@ -52,7 +52,12 @@ pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }
-    match File::open(directory(path))?.sync_all() {
+    let directory = match File::open(directory(path)) {
+        // Files may be made in it, but nobody may see which: nothing more can be done.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        outcome => outcome?,
+    };
+    match directory.sync_all() {
         // File systems that know no such thing write names at once, or when they like.
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())

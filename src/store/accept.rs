@@ -96,8 +96,8 @@ pub(super) fn trusted_snapshot(
     if is_sure(shared, &root) {
         return snapshot_of(shared, root, pin).map(Some);
     }
-    let mut verdict = shared.verdict.lock();
-    let known = verdict.filter(|(known, _)| *known == id).map(|(_, whole)| whole);
+    // Not locked while it is found out: that takes other threads, which may ask for it too.
+    let known = shared.verdict.lock().filter(|(known, _)| *known == id).map(|(_, whole)| whole);
     if known == Some(false) {
         return Ok(None);
     }
@@ -108,7 +108,7 @@ pub(super) fn trusted_snapshot(
     };
     let since = roots.synced.as_ref().map_or(0, |root| root.generation);
     let whole = known == Some(true) || doubt::is_whole(&snapshot, since)?;
-    *verdict = Some((id, whole));
+    *shared.verdict.lock() = Some((id, whole));
     Ok(whole.then_some(snapshot))
 }
 

@@ -6,7 +6,7 @@
 use super::writer::{WriterLock, ids};
 use super::{Durability, Head, OpenOptions, Shared, Store, check_in_place};
 use crate::error::{Error, Result};
-use crate::format::{Root, Superblock};
+use crate::format::{Root, SUPERBLOCK_MAGIC, Superblock};
 use crate::storage::{FileStorage, Storage};
 use std::io;
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Store {
         if path.symlink_metadata().is_ok() {
             return Err(Error::AlreadyExists { name: path.display().to_string() });
         }
-        let (storage, lock) = make_file(path, options)?;
+        let (storage, lock) = make_file(path, false, options)?;
         Store::create_in(storage, lock, options)
     }
 
@@ -93,7 +93,7 @@ impl Store {
 
     pub(super) fn replace_file(path: &Path, options: &OpenOptions) -> Result<Store> {
         let old = lock_old(path, options)?;
-        let (storage, lock) = make_file(path, options)?;
+        let (storage, lock) = make_file(path, old.is_some(), options)?;
         Store::replace_in(storage, lock, old, options)
     }
 
@@ -117,7 +117,7 @@ impl Store {
         if path.symlink_metadata().is_ok() {
             return Err(Error::AlreadyExists { name: path.display().to_string() });
         }
-        let (storage, lock) = make_file(path, options)?;
+        let (storage, lock) = make_file(path, false, options)?;
         Store::replace_in(storage, lock, None, options)
     }
 
@@ -158,9 +158,9 @@ pub(super) fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<(
 }
 
 /// Makes a file for `path` under its temporary name, and locks it.
-fn make_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
+fn make_file(path: &Path, private: bool, options: &OpenOptions) -> Result<Locked> {
     for _ in 0..ATTEMPTS {
-        let storage: Arc<dyn Storage> = match FileStorage::create(path, options.backend) {
+        let storage: Arc<dyn Storage> = match FileStorage::create(path, private, options.backend) {
             Ok(storage) => Arc::new(storage),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 remove_leftover(path, options)?;
@@ -187,6 +187,9 @@ fn remove_leftover(path: &Path, options: &OpenOptions) -> Result<()> {
         return Ok(());
     };
     let leftover: Arc<dyn Storage> = Arc::new(leftover);
+    if !is_unfinished(&*leftover).map_err(remove)? {
+        return Err(Error::AlreadyExists { name: leftover.present_path().display().to_string() });
+    }
     let _lock = WriterLock::take(&leftover, options)?;
     match check_in_place(&*leftover) {
         Ok(()) => leftover.remove().map_err(remove),
@@ -195,12 +198,20 @@ fn remove_leftover(path: &Path, options: &OpenOptions) -> Result<()> {
     }
 }
 
+/// Whether a file may be what was left of a store: empty, or with the start of one.
+fn is_unfinished(storage: &dyn Storage) -> io::Result<bool> {
+    let mut start = [0; SUPERBLOCK_MAGIC.len()];
+    let len = start.len().min(crate::num::saturating_usize(storage.len()?));
+    storage.read_at(0, &mut start[..len])?;
+    Ok(start[..len] == SUPERBLOCK_MAGIC[..len])
+}
+
 /// As [`remove_leftover`], for a writer of an open store: whoever would replace it has not got its lock. What cannot be
 /// removed stays.
 pub(super) fn clean_up(shared: &Shared) {
     let options = shared.options.clone().lock_timeout(std::time::Duration::ZERO);
     if options.locking {
-        let _ = remove_leftover(shared.storage.name(), &options);
+        let _ = remove_leftover(shared.storage.present_path(), &options);
     }
 }
 

@@ -110,6 +110,9 @@ pub(crate) struct Shared {
     /// That the store has no name yet.
     #[cfg(feature = "write")]
     unnamed: parking_lot::Mutex<Option<create::Unnamed>>,
+    /// Whether this handle published a commit that was deferred and not synced since.
+    #[cfg(feature = "write")]
+    deferred: std::sync::atomic::AtomicBool,
     /// Whether the [`Store`] was let go.
     #[cfg(feature = "write")]
     closed: std::sync::atomic::AtomicBool,
@@ -143,6 +146,8 @@ impl Shared {
             unsynced: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
             unnamed: parking_lot::Mutex::new(None),
+            #[cfg(feature = "write")]
+            deferred: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
             closed: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
@@ -182,14 +187,6 @@ impl Shared {
 
     fn roots(&self) -> Result<Roots> {
         Head::read(&*self.storage)?.roots(self.storage.name(), self.options.recover)
-    }
-
-    /// Whether this handle published a commit that was deferred and has not been synced.
-    #[cfg(feature = "write")]
-    fn has_deferred(&self) -> bool {
-        let settled = self.settled.lock();
-        let newest = settled.as_ref().and_then(|slots| Roots::among(slots.iter()));
-        newest.is_some_and(|roots| roots.newest.deferred.is_some())
     }
 }
 
@@ -316,16 +313,15 @@ impl Store {
     #[cfg(feature = "write")]
     pub fn sync(&self) -> Result<()> {
         let shared = self.shared.here()?;
-        let unsynced = shared.unsynced.load(Ordering::Acquire);
-        if unsynced || shared.has_deferred() { self.writer()?.sync() } else { Ok(()) }
+        if shared.unsynced.load(Ordering::Acquire) { self.writer()?.sync() } else { Writer::settle(shared) }
     }
 
     /// Lets the store go, after waiting for the commits that were deferred. Dropping it does the same, and hides errors.
-    /// Snapshots and arrays stay as they are.
+    /// Snapshots and arrays stay as they are; a writer that is still there waits when it goes.
     ///
     /// # Errors
     ///
-    /// As [`Store::sync`].
+    /// As [`Store::sync`]: [`Error::Locked`] if there is a writer and something to wait for.
     #[cfg(feature = "write")]
     pub fn close(self) -> Result<()> {
         self.settle()
@@ -338,8 +334,8 @@ impl Store {
             let Some(heir) = shared.heir.get() else { return Ok(()) };
             shared = heir;
         }
-        shared.closed.store(true, Ordering::Release);
-        if shared.has_deferred() { Writer::begin(shared)?.sync() } else { Ok(()) }
+        shared.closed.store(true, Ordering::SeqCst);
+        Writer::settle(shared)
     }
 
     /// Length of the file.

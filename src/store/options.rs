@@ -111,7 +111,8 @@ impl OpenOptions {
         self
     }
 
-    /// How long [`Store::writer`] and [`OpenOptions::create`] wait for another writer; not at all by default.
+    /// How long [`Store::writer`] and [`OpenOptions::create`] wait for a writer of another handle or process; not at all by
+    /// default. A second writer of one handle is not waited for.
     #[cfg(feature = "write")]
     pub fn lock_timeout(mut self, timeout: std::time::Duration) -> Self {
         self.lock_timeout = timeout;
@@ -178,7 +179,8 @@ impl OpenOptions {
 
     /// Creates a store that takes the place of what is at `path` with its first commit. Until then, and if none comes, what is
     /// there stays as it is, and writers of it are kept out; whoever has it open goes on reading it afterwards. Symbolic links
-    /// stay, and the new file gets the permissions of the old one. If there is nothing at `path`, the store appears there
+    /// stay, and the new file gets the permissions of the old one. Without a commit the new file goes with the store, its writers and its
+    /// snapshots. If there is nothing at `path`, the store appears there
     /// with its first commit.
     ///
     /// The first commit is synced before it takes a place, whatever [`OpenOptions::durability`] says, unless that is

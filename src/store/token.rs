@@ -15,8 +15,8 @@ const LEN: usize = ID_LEN + ROOT_LEN + 8;
 
 impl Snapshot {
     /// Bytes that stand for this state of the store: with them [`OpenOptions::open_snapshot`] opens the same state in another
-    /// process, as long as this snapshot is held. Of one that was taken while the next commit was just being published, the file may
-    /// not say that it is held; then it is [`Error::Gone`] all the same.
+    /// process, as long as this snapshot is held. Of one that was taken while the next commit was just being published, and of some where over
+    /// 118 generations are held, the file does not say that they are; then it is [`Error::Gone`] all the same.
     pub fn token(&self) -> Vec<u8> {
         let root = Root { alive: Vec::new(), ..self.root().clone() };
         let mut token = self.file_id().to_vec();

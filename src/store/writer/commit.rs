@@ -23,16 +23,22 @@ pub(super) fn settled_roots(shared: &Shared) -> Result<([Root; 3], bool)> {
     let ours = settled.as_ref() == Some(&slots);
     if !ours {
         let pages = head.root_pages().map(|page| Root::mended_page(&page));
-        storage
-            .write_at(root_offset(0), pages.as_flattened())
-            .and_then(|()| storage.sync_data())
-            .and_then(|()| storage.sync_directory())
-            .map_err(|source| Error::Io {
+        storage.write_at(root_offset(0), pages.as_flattened()).and_then(|()| storage.sync_data()).map_err(
+            |source| Error::Io {
                 action: "write the roots back".into(),
                 file: storage.name().to_path_buf(),
                 source,
+            },
+        )?;
+        // A store without a name gets its own with its first commit.
+        if shared.unnamed.lock().is_none() {
+            storage.sync_directory().map_err(|source| Error::Io {
+                action: "sync the directory".into(),
+                file: storage.name().to_path_buf(),
+                source,
             })?;
-        shared.unsynced.store(false, Ordering::Release);
+            shared.unsynced.store(false, Ordering::Release);
+        }
         *settled = Some(slots.clone());
     }
     Ok((slots, ours))
@@ -144,6 +150,7 @@ impl Writer {
         }
         self.settle_name()?;
         *self.shared.settled.lock() = Some(self.slots.clone());
+        self.shared.deferred.store(false, Ordering::SeqCst);
         // What only the last synced root saw can be used again.
         let kept = kept_generations(&self.shared, &self.slots, &self.base, &self.lock)?;
         self.space.settle(kept.as_ref());
@@ -206,6 +213,9 @@ impl Writer {
             self.settle_name()?;
         }
         *self.shared.settled.lock() = Some(self.slots.clone());
+        if durability != Durability::None {
+            self.shared.deferred.store(!full, Ordering::SeqCst);
+        }
         let snapshot = self.base_snapshot()?;
         self.frames = snapshot.frames()?.clone();
         self.reach = self.base.end;

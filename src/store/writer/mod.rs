@@ -59,6 +59,33 @@ pub struct Writer {
     lock: Arc<WriterLock>,
     /// Why nothing more can be committed.
     poisoned: Option<String>,
+    /// Dropped last: a lock is one for the whole open file, so that the next writer of this handle must not take it before
+    /// this one has let it go.
+    _turn: Turn,
+}
+
+/// Keeps other writers of the same handle out while it lives.
+struct Turn(Arc<Shared>);
+
+impl Turn {
+    fn take(shared: &Arc<Shared>) -> Result<Turn> {
+        if shared.writing.swap(true, Ordering::SeqCst) {
+            return Err(Error::Locked {
+                what: "this store has a writer already; commit or drop it first".into(),
+            });
+        }
+        Ok(Turn(shared.clone()))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.writing.store(false, Ordering::SeqCst);
+        if self.0.closed.load(Ordering::SeqCst) {
+            // Whoever wants to know calls `Writer::sync`.
+            let _ = Writer::settle(&self.0);
+        }
+    }
 }
 
 /// An array with staged changes.
@@ -172,15 +199,23 @@ impl Writer {
             );
             return Err(Error::InvalidState { what });
         }
-        if shared.writing.swap(true, Ordering::Acquire) {
-            return Err(Error::Locked {
-                what: "this store has a writer already; commit or drop it first".into(),
-            });
-        }
-        Writer::begin_locked(shared).inspect_err(|_| shared.writing.store(false, Ordering::Release))
+        Writer::begin_in_turn(shared, Turn::take(shared)?)
     }
 
-    fn begin_locked(shared: &Arc<Shared>) -> Result<Writer> {
+    /// Waits for the commits that this handle deferred, if there are any.
+    pub(super) fn settle(shared: &Arc<Shared>) -> Result<()> {
+        if !shared.is_ours() || !shared.deferred.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let turn = Turn::take(shared)?;
+        if !shared.deferred.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let outcome = Writer::begin_in_turn(shared, turn).and_then(|mut writer| writer.sync());
+        outcome.inspect_err(|_| shared.deferred.store(true, Ordering::SeqCst))
+    }
+
+    fn begin_in_turn(shared: &Arc<Shared>, turn: Turn) -> Result<Writer> {
         let unnamed = shared.unnamed.lock().as_ref().map(|unnamed| unnamed.lock.clone());
         let lock = unnamed.map_or_else(|| WriterLock::take_for(shared).map(Arc::new), Ok)?;
         // Whoever held the lock before may have put another file in this one's place, or published another root.
@@ -211,6 +246,7 @@ impl Writer {
             changed: false,
             lock,
             poisoned: None,
+            _turn: turn,
         };
         if deferred && !ours {
             // Somebody else's, who may be gone, or whose sync failed: what comes after it must not take it away.
@@ -435,15 +471,5 @@ impl Staging<'_> {
             file: shared.storage.name().to_path_buf(),
             source,
         })
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        if self.shared.closed.load(Ordering::Acquire) && self.base.deferred.is_some() {
-            // Whoever wants to know calls `Writer::sync`.
-            let _ = self.sync();
-        }
-        self.shared.writing.store(false, Ordering::Release);
     }
 }
