@@ -195,6 +195,11 @@ fn check_left(directory: &Path, acknowledged: u64) {
     store.refresh().unwrap();
     assert_eq!(check(&store).unwrap(), found + 1);
     assert!(store.verify().unwrap().is_clean());
+    check_nothing_unfinished(directory);
+}
+
+/// That no store is there that has no name yet.
+fn check_nothing_unfinished(directory: &Path) {
     let hidden = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = hidden.filter(|name| name.as_encoded_bytes().ends_with(b".brick-new")).collect();
     assert!(left.is_empty(), "{left:?}");
@@ -537,6 +542,7 @@ fn fault_19_a_lock_that_fails_is_an_error_that_names_the_option() {
         assert!(play("be refused the writer's lock", directory.path(), &format!("setlk:2:{error}")).hit());
         let fault = format!("getlk:1+:{error}");
         assert!(play("be refused the list of readers", directory.path(), &fault).hit());
+        check_nothing_unfinished(directory.path());
     }
 }
 

@@ -168,7 +168,12 @@ fn make_file(path: &Path, private: bool, options: &OpenOptions) -> Result<Locked
             }
             Err(error) => return Err(failed(path, "create a store", error)),
         };
-        let lock = WriterLock::take(&storage, options)?;
+        let lock = WriterLock::take(&storage, options).inspect_err(|error| {
+            // Whoever has the lock took the file for a leftover, and removes it.
+            if !matches!(error, Error::Locked { .. }) {
+                let _ = storage.remove();
+            }
+        })?;
         // Whoever took it for a leftover has removed it before it was locked.
         match check_in_place(&*storage) {
             Ok(()) => return Ok((storage, lock)),

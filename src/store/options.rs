@@ -22,8 +22,8 @@ pub enum Durability {
     Full,
     /// The disk gets it later: with [`Writer::sync`](crate::Writer::sync), [`Store::close`], or the next `Full` commit.
     Deferred,
-    /// Nobody waits for the disk at all. Only for a store that was created with it and not synced since, for saving in
-    /// one go what can be made again.
+    /// Nobody waits for the disk at all. Only for a store that this handle created without waiting and did not sync since: for
+    /// saving in one go what can be made again.
     None,
 }
 

@@ -96,11 +96,12 @@ impl Writer {
     ///
     /// [`Error::Io`] if the file cannot be written or synced. The writer can then not be used any more. Readers see
     /// the old state, or, if the error came after the root was written, either the old or the new one, whole.
-    /// [`Error::InvalidState`] for [`Durability::None`] in a store that was not created with it, or was synced.
+    /// [`Error::InvalidState`] for [`Durability::None`] in a store that was created with a sync or by another handle, or was
+    /// synced since.
     pub fn commit_with(&mut self, durability: Durability) -> Result<Snapshot> {
         self.check_usable()?;
         if durability == Durability::None && !self.shared.unsynced.load(Ordering::Acquire) {
-            let what = "a commit without a sync needs a store that was created with Durability::None and was not synced since; \
+            let what = "a commit without a sync needs a store that this handle created without one and did not sync since; \
                 use Durability::Deferred";
             return Err(Error::InvalidState { what: what.into() });
         }
