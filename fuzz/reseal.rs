@@ -35,13 +35,6 @@ struct Store<'a> {
     seen: HashSet<(usize, u8)>,
 }
 
-/// What the leaves of a tree hold.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Leaves {
-    Catalog,
-    FreeSpace,
-}
-
 impl Store<'_> {
     fn get<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
         self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
@@ -74,8 +67,8 @@ impl Store<'_> {
     fn record(&mut self, at: usize) -> Option<()> {
         match &self.get::<8>(at)?[..] {
             ROOT_MAGIC => {
-                self.pointer(at + 32, Leaves::Catalog);
-                self.pointer(at + 72, Leaves::FreeSpace);
+                self.pointer(at + 32);
+                self.pointer(at + 72);
             }
             SUPERBLOCK_MAGIC => {}
             _ => return None,
@@ -84,7 +77,7 @@ impl Store<'_> {
     }
 
     /// The pointer at `at`, with everything below it.
-    fn pointer(&mut self, at: usize, leaves: Leaves) -> Option<()> {
+    fn pointer(&mut self, at: usize) -> Option<()> {
         let (offset, len) = (self.u64(at)?, self.u64(at.checked_add(8)?)?);
         let (checked, kind) = (self.u32(at + 32)?, self.get::<1>(at + 36)?[0]);
         if offset < DATA_START || kind == 3 {
@@ -99,30 +92,30 @@ impl Store<'_> {
                 2 => self.chunk(offset),
                 4 => self.pieces(offset),
                 5 => self.raw_table(offset),
-                6 => self.tree_page(offset, leaves),
+                6 => self.tree_page(offset),
+                // A list of free space leads to the one before.
+                8 => self.pointer(offset + 16),
                 _ => None,
             };
         }
         self.seal(at + 24, offset, checked)
     }
 
-    fn tree_page(&mut self, page: usize, leaves: Leaves) -> Option<()> {
+    fn tree_page(&mut self, page: usize) -> Option<()> {
         let level = self.byte(page + 16)?;
         for cell in 0..self.u32(page + 20)? {
             let cell = page.checked_add(self.u32(page + 24 + 4 * cell)?)?;
             let key_len = usize::from(u16::from_le_bytes(self.get(cell)?));
             let value = cell + 2 + key_len;
             if level > 0 {
-                self.pointer(value, leaves);
+                self.pointer(value);
                 continue;
             }
             let in_blob = self.u32(value)? >> 31 == 1;
             let record = if in_blob { self.u64(value + 4)?.checked_add(16)? } else { value + 4 };
-            if leaves == Leaves::Catalog {
-                self.catalog_record(record);
-            }
+            self.catalog_record(record);
             if in_blob {
-                self.pointer(value + 4, leaves);
+                self.pointer(value + 4);
             }
         }
         Some(())
@@ -130,12 +123,12 @@ impl Store<'_> {
 
     fn catalog_record(&mut self, at: usize) -> Option<()> {
         match self.byte(at)? {
-            2 => self.pointer(at.checked_add(32)?, Leaves::Catalog),
+            2 => self.pointer(at.checked_add(32)?),
             3 => {
                 let offsets = at.checked_add(8 + 8 * self.byte(at + 2)?)?;
                 let values = (offsets + 4).checked_add(self.u32(offsets)?)?;
-                self.pointer(offsets + 4 + 32, Leaves::Catalog);
-                self.pointer(values + 4 + 32, Leaves::Catalog)
+                self.pointer(offsets + 4 + 32);
+                self.pointer(values + 4 + 32)
             }
             _ => None,
         }
@@ -143,7 +136,7 @@ impl Store<'_> {
 
     fn index_page(&mut self, page: usize) -> Option<()> {
         for entry in 0..usize::try_from(self.u64(page + 32)?.count_ones()).ok()? {
-            self.pointer(page + 40 + 40 * entry, Leaves::Catalog);
+            self.pointer(page + 40 + 40 * entry);
         }
         Some(())
     }
@@ -164,7 +157,7 @@ impl Store<'_> {
 
     fn pieces(&mut self, page: usize) -> Option<()> {
         for piece in 0..self.u32(page + 16)? {
-            self.pointer(page.checked_add(32 + 48 * piece + 8)?, Leaves::Catalog)?;
+            self.pointer(page.checked_add(32 + 48 * piece + 8)?)?;
         }
         Some(())
     }

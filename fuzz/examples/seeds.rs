@@ -1,7 +1,9 @@
 //! Writes the seeds of fuzz/corpus/read_bytes: small stores that have every codec, dtype and layout between them, and
 //! some that are damaged. From the root: `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
 
-use brickmap::{ArraySpec, Attributes, Codec, Dtype, Result, Selection, Store, Writer};
+use brickmap::{
+    ArraySpec, Attributes, Codec, Dtype, Durability, OpenOptions, Result, Selection, Store, Writer,
+};
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<()> {
@@ -14,6 +16,7 @@ fn main() -> Result<()> {
     write(&corpus, "ragged", ragged)?;
     write(&corpus, "catalog", catalog)?;
     write(&corpus, "chunks", chunks)?;
+    deferred(&corpus.join("deferred"))?;
     damage(&corpus, "codecs", "cut_off", |bytes| bytes.truncate(10_000));
     damage(&corpus, "ragged", "one_bit", |bytes| {
         let at = bytes.len() - 100;
@@ -33,6 +36,22 @@ fn write(corpus: &Path, name: &str, fill: impl Fn(&mut Writer) -> Result<()>) ->
     writer.commit()?;
     writer.set_attributes("", &Attributes::from_iter([("seed".to_owned(), name.into())]))?;
     writer.commit()?;
+    Ok(())
+}
+
+/// A store whose last commits nobody waited for.
+fn deferred(path: &Path) -> Result<()> {
+    if path.exists() {
+        std::fs::remove_file(path).expect("the old seed can be removed");
+    }
+    let store = OpenOptions::new().durability(Durability::Deferred).create(path)?;
+    let mut writer = store.writer()?;
+    codecs(&mut writer)?;
+    writer.commit()?;
+    raw(&mut writer)?;
+    writer.commit()?;
+    // Else they would be waited for now.
+    std::mem::forget((writer, store));
     Ok(())
 }
 
