@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 #[cfg(feature = "threads")]
-use crate::storage::fork;
+use crate::storage::fork::Process;
 
 /// Threads for one store's reads and writes.
 #[derive(Clone, Default)]
@@ -27,7 +27,7 @@ pub(crate) enum Pool {
 pub(crate) struct OwnPool {
     /// There until it is dropped.
     pool: Option<rayon::ThreadPool>,
-    process: u64,
+    process: Process,
 }
 
 #[cfg(feature = "threads")]
@@ -39,15 +39,14 @@ impl OwnPool {
             .thread_name(|n| format!("brickmap-{n}"))
             .build()
             .map_err(|error| crate::Error::InvalidState { what: format!("cannot start threads: {error}") })?;
-        Ok(OwnPool { pool: Some(pool), process: fork::generation() })
+        Ok(OwnPool { pool: Some(pool), process: Process::this() })
     }
 
     /// The pool that all stores of a forked process share.
     fn of_fork() -> Result<std::sync::Arc<OwnPool>> {
         static POOL: arc_swap::ArcSwapOption<OwnPool> = arc_swap::ArcSwapOption::const_empty();
-        let ours = |pool: &Option<std::sync::Arc<OwnPool>>| {
-            pool.clone().filter(|pool| pool.process == fork::generation())
-        };
+        let ours =
+            |pool: &Option<std::sync::Arc<OwnPool>>| pool.clone().filter(|pool| pool.process.is_this());
         if let Some(pool) = ours(&POOL.load()) {
             return Ok(pool);
         }
@@ -60,7 +59,7 @@ impl OwnPool {
 #[cfg(feature = "threads")]
 impl Drop for OwnPool {
     fn drop(&mut self) {
-        if self.process != fork::generation() {
+        if !self.process.is_this() {
             // Ending it would wait for threads that a fork left behind.
             std::mem::forget(self.pool.take());
         }
@@ -72,7 +71,7 @@ impl Pool {
     pub(crate) fn new(threads: Option<usize>) -> Result<Pool> {
         match threads {
             #[cfg(feature = "threads")]
-            None if fork::generation() > 0 => Ok(Pool::Forked(OwnPool::of_fork()?)),
+            None if Process::this().is_fork() => Ok(Pool::Forked(OwnPool::of_fork()?)),
             #[cfg(feature = "threads")]
             None => Ok(Pool::Current),
             #[cfg(not(feature = "threads"))]

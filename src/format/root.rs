@@ -66,6 +66,12 @@ impl Root {
         (self.generation, self.commit_id)
     }
 
+    /// Of the roots of a file the one with the highest rank counts. A commit that was deferred and then synced stands in two
+    /// pages.
+    pub(crate) fn rank(&self) -> (u64, bool) {
+        (self.generation, self.deferred.is_none())
+    }
+
     /// What pointers below this root may say.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { end: self.end, generation: self.generation }

@@ -5,10 +5,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Forks between the first process that called [`watch`] and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// How many forks lie between the first process that called [`watch`] and this one: what has another number was made in
-/// another process.
-pub(crate) fn generation() -> u64 {
-    FORKS.load(Ordering::Relaxed)
+/// A process, told from those that were forked from it and those that it was forked from.
+#[derive(Clone, Copy)]
+pub(crate) struct Process(u64);
+
+impl Process {
+    /// The one that calls.
+    pub(crate) fn this() -> Process {
+        Process(FORKS.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_this(self) -> bool {
+        self.0 == Process::this().0
+    }
+
+    /// Whether it was forked from one that had called [`watch`].
+    #[cfg(feature = "threads")]
+    pub(crate) fn is_fork(self) -> bool {
+        self.0 > 0
+    }
 }
 
 /// Begins to count forks. Called before anything is made whose process matters.

@@ -61,10 +61,7 @@ fn failed(path: &Path, action: &str, source: io::Error) -> Error {
 
 impl Store {
     pub(super) fn create_file(path: &Path, options: &OpenOptions) -> Result<Store> {
-        if path.symlink_metadata().is_ok() {
-            return Err(Error::AlreadyExists { name: path.display().to_string() });
-        }
-        let (storage, lock) = make_file(path, false, options)?;
+        let (storage, lock) = make_free_file(path, options)?;
         Store::create_in(storage, lock, options)
     }
 
@@ -114,10 +111,7 @@ impl Store {
     }
 
     pub(super) fn create_on_commit_file(path: &Path, options: &OpenOptions) -> Result<Store> {
-        if path.symlink_metadata().is_ok() {
-            return Err(Error::AlreadyExists { name: path.display().to_string() });
-        }
-        let (storage, lock) = make_file(path, false, options)?;
+        let (storage, lock) = make_free_file(path, options)?;
         Store::replace_in(storage, lock, None, options)
     }
 
@@ -155,6 +149,14 @@ pub(super) fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<(
     }
     storage.write_at(0, &head)?;
     if wait { storage.sync_data() } else { Ok(()) }
+}
+
+/// As [`make_file`], for a name that must be free.
+fn make_free_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::AlreadyExists { name: path.display().to_string() });
+    }
+    make_file(path, false, options)
 }
 
 /// Makes a file for `path` under its temporary name, and locks it.

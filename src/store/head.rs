@@ -1,8 +1,8 @@
 //! The four pages at the start of a file, and the roots that count in them.
 
-use crate::error::{Damage, Error, Place, Result};
-use crate::format::twin::{PAGE_LEN, valid_copies};
-use crate::format::{ROOT_MAGIC, Root, Superblock, SuperblockError};
+use crate::error::{Damage, Error, Place, Refusal, Result};
+use crate::format::twin::PAGE_LEN;
+use crate::format::{Root, Superblock, SuperblockError};
 use crate::storage::Storage;
 use std::io;
 use std::path::Path;
@@ -12,6 +12,8 @@ pub(super) struct Head {
     pages: [[u8; PAGE_LEN]; 4],
     /// How many of their bytes the file has.
     len: usize,
+    /// What the last three of them say.
+    roots: [Result<Root, Refusal>; 3],
 }
 
 /// The roots that count: the newest one, and the newest of those that were synced.
@@ -24,10 +26,8 @@ pub(super) struct Roots {
 impl Roots {
     /// The roots that count among those of the pages, in their order.
     pub(super) fn among<'a>(pages: impl Iterator<Item = &'a Root> + Clone) -> Option<Roots> {
-        // A commit that was deferred and then synced stands in two pages.
-        let rank = |root: &&Root| (root.generation, root.deferred.is_none());
         let newest = |pages: &mut dyn Iterator<Item = &'a Root>| {
-            pages.reduce(|best, root| if rank(&root) > rank(&best) { root } else { best }).cloned()
+            pages.reduce(|best, root| if root.rank() > best.rank() { root } else { best }).cloned()
         };
         Some(Roots {
             newest: newest(&mut pages.clone())?,
@@ -63,7 +63,7 @@ impl Head {
     pub(super) fn read(storage: &dyn Storage) -> Result<Head> {
         let mut head = Head::read_once(storage)?;
         for _ in 0..ATTEMPTS {
-            if head.pages[1..].iter().all(|page| valid_copies(page, ROOT_MAGIC).iter().any(Option::is_some)) {
+            if head.roots.iter().all(Result::is_ok) {
                 break;
             }
             let again = Head::read_once(storage)?;
@@ -85,7 +85,8 @@ impl Head {
         let bytes = pages.as_flattened_mut();
         let len = bytes.len().min(crate::num::saturating_usize(storage.len().map_err(failed)?));
         storage.read_at(0, &mut bytes[..len]).map_err(failed)?;
-        Ok(Head { pages, len })
+        let roots = [1, 2, 3].map(|page| Root::parse_page(&pages[page]));
+        Ok(Head { pages, len, roots })
     }
 
     pub(super) fn superblock(&self, file: &Path) -> Result<Superblock> {
@@ -110,7 +111,7 @@ impl Head {
         if self.len < self.pages.as_flattened().len() {
             return Err(Damage::new("the file ends before its roots do: it was cut off").at(place));
         }
-        Root::parse_page(&self.pages[slot + 1]).map_err(|refusal| refusal.at(place))
+        self.roots[slot].clone().map_err(|refusal| refusal.at(place))
     }
 
     /// The roots of all three pages. A page without a valid copy is damage.

@@ -89,7 +89,7 @@ pub struct Store {
 /// What all snapshots of an open store share.
 pub(crate) struct Shared {
     /// The process that this belongs to.
-    process: u64,
+    process: fork::Process,
     /// What a process that was forked from that one has instead.
     heir: OnceBox<Arc<Shared>>,
     options: OpenOptions,
@@ -130,7 +130,7 @@ impl Shared {
     ) -> Result<Arc<Shared>> {
         fork::watch();
         Ok(Arc::new(Shared {
-            process: fork::generation(),
+            process: fork::Process::this(),
             heir: OnceBox::new(),
             pins: pins::Pins::new(storage.clone(), options.locking),
             storage,
@@ -157,7 +157,7 @@ impl Shared {
 
     /// Whether this was made in this process, and not in one that it was forked from.
     pub(crate) fn is_ours(&self) -> bool {
-        self.process == fork::generation()
+        self.process.is_this()
     }
 
     /// What this process uses in place of `self`: after a fork an open file of its own, since locks belong to open files,

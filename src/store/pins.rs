@@ -4,7 +4,8 @@
 //! file, and a second lock of the same byte is no second lock: so the snapshots of one open file are counted here.
 
 use crate::error::{Error, Result};
-use crate::storage::{Storage, fork};
+use crate::storage::Storage;
+use crate::storage::fork::Process;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,7 +30,7 @@ pub(crate) struct Pin {
     pins: Arc<Pins>,
     generation: u64,
     /// A forked child shares the open file with its parent, and must not let go of what the parent holds.
-    process: u64,
+    process: Process,
 }
 
 impl Pins {
@@ -53,7 +54,7 @@ impl Pins {
             }
         }
         *counts.entry(generation).or_insert(0) += 1;
-        Ok(Some(Pin { pins: self.clone(), generation, process: fork::generation() }))
+        Ok(Some(Pin { pins: self.clone(), generation, process: Process::this() }))
     }
 
     /// The generations up to `newest` that are pinned, by this open file or another; `None` where that cannot be known.
@@ -108,7 +109,7 @@ impl Pins {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        if self.process != fork::generation() {
+        if !self.process.is_this() {
             return;
         }
         let mut counts = self.pins.counts.lock();

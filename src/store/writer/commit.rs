@@ -73,8 +73,13 @@ pub(super) fn kept_generations(
     let Some(mut kept) = shared.pins.list(newest)? else { return Ok(None) };
     kept.insert(base.generation);
     kept.extend(base.alive.iter().map(|(generation, _)| *generation));
-    kept.extend(slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max());
+    kept.extend(synced_generation(slots));
     Ok(Some(kept))
+}
+
+/// The generation of the newest synced root.
+pub(super) fn synced_generation(slots: &[Root; 3]) -> Option<u64> {
+    slots.iter().filter(|root| root.deferred.is_none()).map(|root| root.generation).max()
 }
 
 impl Writer {
@@ -276,9 +281,7 @@ impl Writer {
 /// The root page that is written next: neither that of the newest root nor that of the newest synced one, and of the
 /// others the oldest.
 fn spare_page(slots: &[Root; 3]) -> usize {
-    let newest_of = |pages: &mut dyn Iterator<Item = usize>| {
-        pages.max_by_key(|&page| (slots[page].generation, slots[page].deferred.is_none()))
-    };
+    let newest_of = |pages: &mut dyn Iterator<Item = usize>| pages.max_by_key(|&page| slots[page].rank());
     let newest = newest_of(&mut (0..3).rev());
     let synced = newest_of(&mut (0..3).rev().filter(|&page| slots[page].deferred.is_none()));
     let others = (0..3).filter(|&page| Some(page) != newest && Some(page) != synced);

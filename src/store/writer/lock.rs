@@ -1,9 +1,10 @@
 //! The lock of the one writer.
 
 use crate::error::{Error, Result};
-use crate::storage::{Storage, fork};
+use crate::storage::Storage;
+use crate::storage::fork::Process;
+use crate::store::OpenOptions;
 use crate::store::pins::WRITER;
-use crate::store::{OpenOptions, Shared};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ pub(crate) struct WriterLock {
     storage: Arc<dyn Storage>,
     kind: Kind,
     /// A forked child shares the open file with its parent, and must not let go of what the parent holds.
-    process: u64,
+    process: Process,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,21 +31,13 @@ enum Kind {
 }
 
 impl WriterLock {
-    /// Takes the lock for a new file.
+    /// Takes the lock of an open file, as far as the options want it, and waits for it as long as they say.
     pub(crate) fn take(storage: &Arc<dyn Storage>, options: &OpenOptions) -> Result<WriterLock> {
-        WriterLock::acquire(storage, options.locking, options.lock_timeout)
-    }
-
-    /// Takes the lock for a writer of an open store.
-    pub(super) fn take_for(shared: &Shared) -> Result<WriterLock> {
-        WriterLock::acquire(&shared.storage, shared.options.locking, shared.options.lock_timeout)
-    }
-
-    fn acquire(storage: &Arc<dyn Storage>, locking: bool, timeout: Duration) -> Result<WriterLock> {
-        let made = |kind| WriterLock { storage: storage.clone(), kind, process: fork::generation() };
-        if !locking {
+        let made = |kind| WriterLock { storage: storage.clone(), kind, process: Process::this() };
+        if !options.locking {
             return Ok(made(Kind::Off));
         }
+        let timeout = options.lock_timeout;
         let start = Instant::now();
         let mut kind = Kind::Byte;
         loop {
@@ -74,7 +67,7 @@ impl WriterLock {
 
     /// Whether this was taken in this process, and not in one that it was forked from.
     pub(crate) fn is_ours(&self) -> bool {
-        self.process == fork::generation()
+        self.process.is_this()
     }
 
     /// Whether it is known what readers hold, beside other writers.

@@ -217,7 +217,8 @@ impl Writer {
 
     fn begin_in_turn(shared: &Arc<Shared>, turn: Turn) -> Result<Writer> {
         let unnamed = shared.unnamed.lock().as_ref().map(|unnamed| unnamed.lock.clone());
-        let lock = unnamed.map_or_else(|| WriterLock::take_for(shared).map(Arc::new), Ok)?;
+        let lock =
+            unnamed.map_or_else(|| WriterLock::take(&shared.storage, &shared.options).map(Arc::new), Ok)?;
         // Whoever held the lock before may have put another file in this one's place, or published another root.
         check_in_place(&*shared.storage)?;
         let (slots, ours) = commit::settled_roots(shared)?;
@@ -250,8 +251,7 @@ impl Writer {
         };
         if deferred && !ours {
             // Somebody else's, who may be gone, or whose sync failed: what comes after it must not take it away.
-            let synced = writer.slots.iter().filter(|root| root.deferred.is_none());
-            let since = synced.map(|root| root.generation).max().unwrap_or(0);
+            let since = commit::synced_generation(&writer.slots).unwrap_or(0);
             doubt::write_back(&snapshot, since)?;
             writer.make_durable()?;
         }
