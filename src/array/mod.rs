@@ -3,8 +3,8 @@
 //! # Overview of types
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
-//! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], whose unit is
-//! the chunk, and [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
+//! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
+//! [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
 
 mod codec_spec;
 mod destination;
@@ -24,6 +24,8 @@ pub use codec_spec::{Codec, Profile};
 pub use ragged::{Ragged, RaggedItems, Strings};
 #[cfg(feature = "write")]
 pub use spec::ArraySpec;
+#[cfg(feature = "write")]
+pub use strided::Strided;
 pub use strided::StridedMut;
 #[cfg(feature = "write")]
 pub use write::WriteOptions;

@@ -27,7 +27,7 @@ use self::tree_edit::TreeEdit;
 use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, doubt, parse_attributes, path};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
+    ArrayRecord, Bounds, Extent, Kind, PieceEntry, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -113,7 +113,9 @@ impl StagedArray {
         StagedArray { record, index }
     }
 
-    /// Puts the entry of a chunk in its place; what was there is let go. `stored` are the bytes behind the new entry.
+    /// Puts the entry of a chunk in its place. `stored` are the bytes behind the new entry, `kept` those of the pieces
+    /// behind the old one that it leads to as well. Returns the other extents of the old one with their births: they are to
+    /// be let go.
     pub(crate) fn put(
         &mut self,
         frames: &Frames,
@@ -121,14 +123,20 @@ impl StagedArray {
         coordinates: &[u64],
         entry: Pointer,
         stored: u64,
-    ) -> Result<()> {
+        kept: &[PieceEntry],
+    ) -> Result<Vec<(Extent, u64)>> {
         let old = self.index.set(frames, space, self.record.key(coordinates), entry)?;
-        let_go(&mut self.record, frames, space, coordinates, &old)?;
+        let mut gone = count_out(&mut self.record, frames, coordinates, &old)?;
+        let stays = |extent: &Extent| {
+            kept.iter()
+                .any(|piece| matches!(piece.frame, Pointer::Frame { extent: kept, .. } if kept == *extent))
+        };
+        gone.retain(|(extent, _)| !stays(extent));
         // A file can claim any number of either.
         self.record.stored_chunks =
             self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
         self.record.stored_bytes = self.record.stored_bytes.saturating_add(stored);
-        Ok(())
+        Ok(gone)
     }
 
     fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<&ArrayRecord> {
@@ -145,17 +153,29 @@ pub(crate) fn let_go(
     coordinates: &[u64],
     entry: &Pointer,
 ) -> Result<()> {
+    let gone = count_out(record, frames, coordinates, entry)?;
+    gone.into_iter().for_each(|(extent, birth)| space.release(extent, birth));
+    Ok(())
+}
+
+/// Takes an entry out of what the record counts, and returns the extents behind it with their births.
+fn count_out(
+    record: &mut ArrayRecord,
+    frames: &Frames,
+    coordinates: &[u64],
+    entry: &Pointer,
+) -> Result<Vec<(Extent, u64)>> {
     let limit = record.chunk_limit(coordinates);
-    for (extent, birth) in extents_of_entry(frames, entry, record, &limit)? {
+    let extents = extents_of_entry(frames, entry, record, &limit)?;
+    for (extent, _) in &extents {
         // The page of the pieces is not counted, they are.
         let is_page =
-            matches!(entry, Pointer::Frame { kind: Kind::Pieces, extent: page, .. } if *page == extent);
+            matches!(entry, Pointer::Frame { kind: Kind::Pieces, extent: page, .. } if page == extent);
         let counted = if is_page { 0 } else { extent.len };
         record.stored_bytes = record.stored_bytes.saturating_sub(counted);
-        space.release(extent, birth);
     }
     record.stored_chunks -= u64::from(*entry != Pointer::Null).min(record.stored_chunks);
-    Ok(())
+    Ok(extents)
 }
 
 /// The extents behind the entry of a chunk, with their births.
