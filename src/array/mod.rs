@@ -4,8 +4,11 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
-//! [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
+//! [`append`] gathers small records for it. [`resize`]
+//! changes shapes. [`Ragged`] arrays are two arrays seen as one.
 
+#[cfg(feature = "write")]
+mod append;
 mod codec_spec;
 mod destination;
 mod ragged;

@@ -58,7 +58,7 @@ impl Writer {
 }
 
 /// That an array may have this shape.
-fn check(record: &ArrayRecord, path: &str, shape: &[u64]) -> Result<()> {
+pub(super) fn check(record: &ArrayRecord, path: &str, shape: &[u64]) -> Result<()> {
     if shape.len() != record.shape.len() {
         return Err(Error::invalid(format!(
             "a shape of {} dimensions for the array '{path}' of {}",
@@ -80,7 +80,7 @@ fn check(record: &ArrayRecord, path: &str, shape: &[u64]) -> Result<()> {
 }
 
 impl Writing<'_> {
-    fn resize(mut self, shape: &[u64]) -> Result<()> {
+    pub(super) fn resize(&mut self, shape: &[u64]) -> Result<()> {
         let kept: Dims = self.array.record.shape.iter().zip(shape).map(|(&old, &new)| old.min(new)).collect();
         if kept != self.array.record.shape {
             self.cut_to(&kept)?;

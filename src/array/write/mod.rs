@@ -240,7 +240,7 @@ impl Writer {
         let Staged::Array(array) = &*staged else {
             return Err(Error::invalid(format!("'{path}' is a ragged array")));
         };
-        let StagedArray { record, index } = &**array;
+        let StagedArray { record, index, .. } = &**array;
         let (selection, itemsize) = (selection.resolve(&record.shape)?, record.dtype.itemsize());
         destination::filled(len(&selection, itemsize), |memory| {
             let destination =
@@ -284,6 +284,9 @@ pub(super) struct Target {
     /// The part that stays, if the array's edge is to cut it.
     pub(super) cut: Option<Dims>,
 }
+
+/// A chunk that is encoded, with its coordinates.
+type Made<'s> = (Dims, Encoded<'s>);
 
 /// A write to one array.
 pub(super) struct Writing<'a> {
@@ -411,7 +414,7 @@ impl<'a> Writing<'a> {
         &self,
         targets: &[Target],
         change: Option<&Change<'s>>,
-    ) -> Result<(Vec<(Dims, Encoded<'s>)>, Option<Known>)> {
+    ) -> Result<(Vec<Made<'s>>, Option<Known>)> {
         let chunk_of = |target: &Target| target.chunk.clone();
         if self.array.record.layout == Layout::Raw {
             let encoded =
@@ -457,7 +460,7 @@ impl<'a> Writing<'a> {
 
     /// The items of a box of the array as staged, in C order.
     fn read_box(&self, origin: &[u64], shape: &[u64]) -> Result<Vec<u8>> {
-        let StagedArray { record, index } = &*self.array;
+        let StagedArray { record, index, .. } = &*self.array;
         let itemsize = record.dtype.itemsize();
         let items = shape::product(shape).and_then(|items| items.checked_mul(itemsize as u64));
         destination::filled(items.unwrap_or(u64::MAX), |memory| {

@@ -22,7 +22,7 @@ const GATHERED: usize = 64 << 10;
 #[derive(Default)]
 pub(super) struct Placed<'s> {
     frames: Vec<Frame<'s>>,
-    /// What is let go once they are written, since they may be made of it: extents with their births.
+    /// What is let go once they are written, since they are made of it: extents with their births.
     gone: Vec<(Extent, u64)>,
 }
 
@@ -30,6 +30,16 @@ struct Frame<'s> {
     offset: u64,
     head: Cow<'s, [u8]>,
     blocks: Vec<Block>,
+}
+
+impl Frame<'_> {
+    /// Whether blocks of it are still to be copied from an extent.
+    fn takes_from(&self, extent: Extent) -> bool {
+        self.blocks.iter().any(|block| match block {
+            Block::Stored(entry) => (extent.offset..extent.padded_end()).contains(&entry.extent.offset),
+            Block::New { .. } => false,
+        })
+    }
 }
 
 impl Writing<'_> {
@@ -74,7 +84,14 @@ impl Writing<'_> {
         placed: &mut Placed<'_>,
     ) -> Result<()> {
         let gone = self.array.put(self.frames, self.space, chunk, entry, stored, kept)?;
-        placed.gone.extend(gone);
+        for (extent, birth) in gone {
+            // The chunk's new frame, which is the last one that was placed, may be made of it.
+            if placed.frames.last().is_some_and(|frame| frame.takes_from(extent)) {
+                placed.gone.push((extent, birth));
+            } else {
+                self.space.release(extent, birth);
+            }
+        }
         Ok(())
     }
 
@@ -118,9 +135,10 @@ impl Writing<'_> {
         let generation = self.space.generation();
         let entry =
             seal_frame(&mut head, Kind::Pieces, place.offset, place.len, generation).map_err(too_large)?;
-        placed.frames.push(Frame { offset: place.offset, head: head.into(), blocks: Vec::new() });
         pieces.pop();
-        self.enter(chunk, entry, stored, &pieces, placed)
+        self.enter(chunk, entry, stored, &pieces, placed)?;
+        placed.frames.push(Frame { offset: place.offset, head: head.into(), blocks: Vec::new() });
+        Ok(())
     }
 
     fn place_raw<'s>(

@@ -105,12 +105,26 @@ pub(crate) struct StagedRagged {
 pub(crate) struct StagedArray {
     pub(crate) record: ArrayRecord,
     pub(crate) index: IndexEdit,
+    /// Items to append before anybody looks at the array.
+    pub(crate) gathered: Option<Gathered>,
+}
+
+/// Items that were appended to an array and are still in memory.
+pub(crate) struct Gathered {
+    /// The dimension along which they go to the end.
+    pub(crate) axis: usize,
+    /// How many places of it they fill.
+    pub(crate) len: u64,
+    /// Items in C order, with the number of places that they fill.
+    pub(crate) records: Vec<(u64, Vec<u8>)>,
+    /// Appends them: writing items is for a higher layer.
+    pub(crate) append: fn(Gathered, &str, Staging<'_>) -> Result<()>,
 }
 
 impl StagedArray {
     pub(crate) fn new(record: ArrayRecord) -> StagedArray {
         let index = IndexEdit::new(record.index, record.index_levels());
-        StagedArray { record, index }
+        StagedArray { record, index, gathered: None }
     }
 
     /// Puts the entry of a chunk in its place. `stored` are the bytes behind the new entry, `kept` those of the pieces
@@ -392,6 +406,37 @@ impl Writer {
     /// The record of a stored or staged array: it is staged from here on. The frames that read it, and the space for what
     /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
+        let path = path::normalize(path);
+        if let Staged::Array(array) = self.stage_unsettled(path)?.staged
+            && let Some(gathered) = array.gathered.take()
+        {
+            self.append_gathered(path, gathered)?;
+        }
+        self.stage_unsettled(path)
+    }
+
+    /// Appends what was gathered for an array.
+    pub(crate) fn append_gathered(&mut self, path: &str, gathered: Gathered) -> Result<()> {
+        let append = gathered.append;
+        let outcome = self.stage_unsettled(path).and_then(|staging| append(gathered, path, staging));
+        outcome.inspect_err(|error| self.poison(error))
+    }
+
+    /// Appends what was gathered for any array.
+    fn append_all_gathered(&mut self) -> Result<()> {
+        let has_gathered =
+            |staged: &Staged| matches!(staged, Staged::Array(array) if array.gathered.is_some());
+        let paths: Vec<String> = self
+            .staged
+            .iter()
+            .filter(|(_, staged)| has_gathered(staged))
+            .map(|(path, _)| path.clone())
+            .collect();
+        paths.iter().try_for_each(|path| self.stage(path).map(|_| ()))
+    }
+
+    /// As [`Writer::stage`]; what was gathered to append stays so.
+    pub(crate) fn stage_unsettled(&mut self, path: &str) -> Result<Staging<'_>> {
         self.check_usable()?;
         let path = path::normalize(path);
         if !self.staged.contains_key(path) {
