@@ -7,6 +7,7 @@ use zstd::zstd_safe::{self, CCtx, CParameter};
 use super::cost::{self, Profile, Work};
 use super::decode::room;
 use super::kernel::{self, Isa};
+use super::noise;
 use super::planes::{ENTRY, Stream};
 use super::runs;
 use super::{Coding, Filter, MAX_BLOCK};
@@ -192,6 +193,9 @@ fn squeeze<'a>(
     bytes: &'a [u8],
 ) -> (Stream<'a>, f64) {
     let raw = cost::RAW_BYTE * bytes.len() as f64;
+    if noise::is_noise(bytes) && !gains(zstd, frame, noise::quarter(bytes)) {
+        return (Stream::Raw(bytes), raw);
+    }
     // zstd fails only for want of memory: the block is whole without it.
     if let Ok(len) = zstd.compress2(frame, bytes)
         && len < bytes.len()
@@ -204,6 +208,11 @@ fn squeeze<'a>(
         }
     }
     (Stream::Raw(bytes), raw)
+}
+
+/// Whether zstd makes these bytes shorter by a few percent.
+fn gains(zstd: &mut CCtx<'static>, frame: &mut [u8], bytes: &[u8]) -> bool {
+    zstd.compress2(frame, bytes).is_ok_and(|len| len < bytes.len() - bytes.len() / 50)
 }
 
 /// `other`, a stream of this plane and the time to decode it, or the plane's runs, put in `pairs`, if they come to the reader

@@ -31,6 +31,8 @@ mod choose;
 mod cost;
 #[cfg(feature = "write")]
 mod encode;
+#[cfg(feature = "write")]
+mod noise;
 #[cfg(all(test, feature = "write"))]
 mod tests;
 

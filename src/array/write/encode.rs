@@ -10,6 +10,7 @@ use crate::error::{Damage, Error, Result};
 use crate::format::{PieceEntry, Pointer, RAW_SPAN, checksum};
 use crate::num::saturating_usize;
 use crate::shape::{self, Dims};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 
 /// A chunk as it will stand in the file, without its place there.
@@ -111,7 +112,7 @@ impl Writing<'_> {
         let (corner, shape) = plan.place_of(&record.blocks, number);
         let constant = |item: &[u8]| Block::New {
             coding: Coding::Constant,
-            bytes: item.into(),
+            bytes: item.to_vec(),
             checksum: checksum(item),
         };
         let items = match (self.items_at(plan, change, &corner, &shape)?, change) {
@@ -125,22 +126,19 @@ impl Writing<'_> {
         };
         with_items(|buf| {
             let items = self.gather(items, change, &corner, &shape, buf)?.unwrap_or(buf);
-            with_stored(|stored| {
-                stored.clear();
-                let level = i32::from(record.level);
-                let coding = with_encoder(|encoder: &mut Encoder| {
-                    encoder.encode(plan.filter, profile_of(record), level, items, itemsize, stored)
-                });
-                let bytes: Box<[u8]> = stored.as_slice().into();
-                Ok(Block::New { coding, checksum: checksum(&bytes), bytes })
-            })
+            let mut bytes = self.buffers.take(items.len());
+            let level = i32::from(record.level);
+            let coding = with_encoder(|encoder: &mut Encoder| {
+                encoder.encode(plan.filter, profile_of(record), level, items, itemsize, &mut bytes)
+            });
+            let bytes = self.buffers.trim(bytes);
+            Ok(Block::New { coding, checksum: checksum(&bytes), bytes })
         })
     }
 
     /// What a frame whose blocks are all made is stored as.
     pub(super) fn finish_frame<'s>(&self, plan: Plan<'_>) -> Result<Encoded<'s>> {
-        let blocks: Option<Vec<Block>> =
-            plan.blocks.into_iter().map(parking_lot::Mutex::into_inner).collect();
+        let blocks: Option<Vec<Block>> = plan.blocks.into_iter().map(Mutex::into_inner).collect();
         let blocks =
             blocks.ok_or_else(|| Error::InvalidState { what: "a block that was not encoded".into() })?;
         let Plan { filter, valid, first_row, kept, .. } = plan;
@@ -211,13 +209,37 @@ fn with_items<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     result
 }
 
-/// A buffer of this thread for what items become.
-fn with_stored<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-    thread_local! {
-        static STORED: std::cell::Cell<Vec<u8>> = const { std::cell::Cell::new(Vec::new()) };
+/// Memory for encoded blocks, used again once they are written: memory that is new for each block costs a page fault for
+/// each 4 KiB, more than its encoding.
+#[derive(Default)]
+pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
+
+impl Buffers {
+    /// Smaller memory is not kept.
+    const LEAST: usize = 4096;
+
+    /// An empty buffer with room for what `len` bytes of items become.
+    fn take(&self, len: usize) -> Vec<u8> {
+        let mut buffer = self.0.lock().pop().unwrap_or_default();
+        buffer.reserve_exact(len + len / 64);
+        buffer
     }
-    let mut buf = STORED.take();
-    let result = work(&mut buf);
-    STORED.set(buf);
-    result
+
+    /// The bytes of a buffer, in memory of their size if it is far too large for them.
+    fn trim(&self, buffer: Vec<u8>) -> Vec<u8> {
+        if buffer.len() >= buffer.capacity() / 2 {
+            return buffer;
+        }
+        let bytes = buffer.as_slice().to_vec();
+        self.give(buffer);
+        bytes
+    }
+
+    /// Takes a buffer back.
+    pub(super) fn give(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() >= Self::LEAST {
+            buffer.clear();
+            self.0.lock().push(buffer);
+        }
+    }
 }

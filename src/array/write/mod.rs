@@ -13,7 +13,7 @@ mod source;
 
 pub(super) use source::Source;
 
-use self::encode::Encoded;
+use self::encode::{Buffers, Encoded};
 use self::filter::Known;
 use self::place::Placed;
 use super::read::{PARALLEL_FROM, Reading, for_each_chunk, locate, parts_within};
@@ -299,6 +299,7 @@ pub(super) struct Writing<'a> {
     payloads: VecDeque<Extent>,
     /// What was last chosen, and what came of it.
     chosen: Option<Known>,
+    buffers: Buffers,
 }
 
 impl<'a> Writing<'a> {
@@ -309,7 +310,8 @@ impl<'a> Writing<'a> {
         array: &'a mut StagedArray,
         path: &'a str,
     ) -> Self {
-        Writing { shared, frames, space, array, path, payloads: VecDeque::new(), chosen: None }
+        let (payloads, buffers) = (VecDeque::new(), Buffers::default());
+        Writing { shared, frames, space, array, path, payloads, chosen: None, buffers }
     }
 
     /// Writes the items of `source` to the places of `selection`.

@@ -186,6 +186,11 @@ impl Writing<'_> {
     /// What placed chunks were made of is not needed any more.
     pub(super) fn let_go(&mut self, placed: Placed<'_>) {
         placed.gone.into_iter().for_each(|(extent, birth)| self.space.release(extent, birth));
+        for block in placed.frames.into_iter().flat_map(|frame| frame.blocks) {
+            if let Block::New { bytes, .. } = block {
+                self.buffers.give(bytes);
+            }
+        }
     }
 
     fn write_frame(&self, frame: &Frame<'_>) -> Result<()> {
@@ -225,7 +230,7 @@ impl Block {
     /// Whether all items are this one.
     pub(super) fn repeats(&self, writing: &Writing<'_>, item: &[u8]) -> Result<bool> {
         match self {
-            Block::New { coding, bytes, .. } => Ok(*coding == Coding::Constant && **bytes == *item),
+            Block::New { coding, bytes, .. } => Ok(*coding == Coding::Constant && *bytes == item),
             Block::Stored(entry) if entry.coding == Coding::Constant.id() => {
                 with_buffer(|buf| Ok(writing.frames.summed(entry.extent, entry.checksum, buf)? == item))
             }

@@ -47,7 +47,7 @@ pub(super) struct Plan<'a> {
 pub(super) enum Block {
     New {
         coding: Coding,
-        bytes: Box<[u8]>,
+        bytes: Vec<u8>,
         checksum: u64,
     },
     /// As it stands in an older frame.
