@@ -4,15 +4,20 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], whose unit is
-//! the chunk, and [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
+//! the chunk, [`resize`] changes shapes, and [`rows`] moves items. [`Ragged`] arrays are two arrays seen as one, which
+//! [`ragged_edit`] changes together.
 
 mod codec_spec;
 mod destination;
 mod ragged;
+#[cfg(feature = "write")]
+mod ragged_edit;
 mod raw;
 mod read;
 #[cfg(feature = "write")]
 mod resize;
+#[cfg(feature = "write")]
+mod rows;
 #[cfg(feature = "write")]
 mod spec;
 mod strided;
