@@ -139,13 +139,16 @@ pub(crate) fn entries(
     entries_below(frames, root, &WHOLE, from, &mut visit).map(|_| ())
 }
 
+/// What is called for keys and their cells, until it returns `Break`.
+pub(super) type VisitEntry<'a> = dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>> + 'a;
+
 /// As [`entries`], in the part of a tree below the page that `pointer` leads to. Says whether `visit` stopped it.
 pub(super) fn entries_below(
     frames: &Frames,
     pointer: &Pointer,
     limits: &Limits<'_>,
     from: &[u8],
-    visit: &mut dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
+    visit: &mut VisitEntry<'_>,
 ) -> Result<ControlFlow<()>> {
     let mut outcome = Ok(());
     let stopped = scan_below(frames, pointer, limits, from, &mut |met| {

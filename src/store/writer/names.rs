@@ -5,7 +5,7 @@
 
 use super::{Staged, StagedArray, Writer, let_go};
 use crate::error::{Damage, Error, Result};
-use crate::format::{Record, TreeCell};
+use crate::format::Record;
 use crate::store::snapshot::{Entry, EntryKind, NAMES_COMPARED};
 use crate::store::{Fate, path, tree};
 use std::ops::ControlFlow;
@@ -218,11 +218,7 @@ impl Writer {
     }
 
     /// Calls `visit` for the keys below a group, in their order, until it returns `Break`.
-    fn for_each_below(
-        &self,
-        group: &str,
-        visit: &mut dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn for_each_below(&self, group: &str, visit: &mut tree::VisitEntry<'_>) -> Result<()> {
         let prefix = prefix_of(group);
         self.catalog.entries(&self.frames, &prefix, &mut |key, cell| {
             if key.starts_with(&prefix) { visit(key, cell) } else { Ok(ControlFlow::Break(())) }
@@ -230,11 +226,7 @@ impl Writer {
     }
 
     /// As [`Writer::for_each_below`], and before for the keys of the record and the attributes of `path` itself.
-    fn for_each_of(
-        &self,
-        path: &str,
-        visit: &mut dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
+    fn for_each_of(&self, path: &str, visit: &mut tree::VisitEntry<'_>) -> Result<()> {
         for own in [path.as_bytes().to_vec(), path::attributes_key(path)] {
             let mut step = ControlFlow::Continue(());
             self.catalog.entries(&self.frames, &own, &mut |key, cell| {

@@ -80,7 +80,7 @@ impl TreeEdit {
         &self,
         frames: &Frames,
         from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
+        visit: &mut tree::VisitEntry<'_>,
     ) -> Result<()> {
         self.root.entries(frames, &tree::WHOLE, from, visit).map(|_| ())
     }
@@ -186,7 +186,7 @@ impl Child {
         frames: &Frames,
         limits: &Limits<'_>,
         from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
+        visit: &mut tree::VisitEntry<'_>,
     ) -> Result<ControlFlow<()>> {
         let node = match self {
             Child::Stored(pointer) => return tree::entries_below(frames, pointer, limits, from, visit),
