@@ -19,6 +19,19 @@ impl Writer {
     /// # Errors
     ///
     /// As [`Writer::entries_below`].
+    ///
+    /// ```
+    /// use brickmap::{EntryKind, Store};
+    ///
+    /// # let directory = std::env::temp_dir().join(format!("brickmap-all-entries-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory).unwrap();
+    /// let store = Store::create(directory.join("names.brick"))?;
+    /// let mut writer = store.writer()?;
+    /// writer.create_group("run")?;
+    /// assert_eq!(writer.entries()?[0].kind, EntryKind::Group);
+    /// # std::fs::remove_dir_all(&directory).ok();
+    /// # Ok::<(), brickmap::Error>(())
+    /// ```
     pub fn entries(&self) -> Result<Vec<Entry>> {
         self.entries_below("")
     }

@@ -452,7 +452,7 @@ mod tests {
                     tree::Met::Entry { .. } => keys += 1,
                     tree::Met::Page(_) => {}
                 }
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             });
             assert_eq!(keys, COUNT - (to - from));
         }
