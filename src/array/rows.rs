@@ -15,6 +15,7 @@ use crate::format::{ArrayRecord, Pointer};
 use crate::selection::{Axis, ResolvedSelection, Selection};
 use crate::shape::{self, Dims};
 use crate::store::{ChunkIndex, Fate, Staged, StagedArray, Staging, Writer, let_go};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Bytes of the items that move at once, unless a chunk has more.
@@ -203,11 +204,15 @@ impl Writer {
             return Ok(());
         }
         let step = boxes_at_once(&record);
-        let targets = aligned(to..to + (rows.end - rows.start), step.first().copied().unwrap_or(1));
+        let rows_at_once = step.first().copied().unwrap_or(1).max(1);
+        let target = to..to + (rows.end - rows.start);
+        let boxes = self.boxes_with_items(path, &rows, &target, rows_at_once)?;
         let mut corner = Dims::from_elem(0, record.shape.len());
         loop {
-            let mut next = targets.clone();
-            while let Some(target) = if to > rows.start { next.next_back() } else { next.next() } {
+            let mut next = boxes.iter();
+            while let Some(number) = if to > rows.start { next.next_back() } else { next.next() } {
+                let low = number.saturating_mul(rows_at_once);
+                let target = low.max(target.start)..low.saturating_add(rows_at_once).min(target.end);
                 let mut shape = shape::clip(&corner, &step, &record.shape);
                 let (mut from, mut into) = (corner.clone(), corner.clone());
                 if let (Some(len), Some(from), Some(into)) =
@@ -233,6 +238,41 @@ impl Writer {
                 return Ok(());
             }
         }
+    }
+
+    /// The numbers of the boxes of so many rows, of those that `rows` move to, in which something is or comes. Reads the
+    /// index, so that what is not there costs nothing, however long the array is.
+    fn boxes_with_items(
+        &mut self,
+        path: &str,
+        rows: &Range<u64>,
+        target: &Range<u64>,
+        rows_at_once: u64,
+    ) -> Result<BTreeSet<u64>> {
+        let Staging { frames, staged, .. } = self.stage(path)?;
+        let StagedArray { record, index } = &*plain(staged, path)?;
+        let mut boxes = BTreeSet::new();
+        let mut add = |low: u64, high: u64| {
+            let (low, high) = (low.max(target.start), high.min(target.end));
+            if low < high {
+                boxes.extend(low / rows_at_once..high.div_ceil(rows_at_once));
+            }
+        };
+        index.for_each(frames, &mut |key, _| {
+            let chunk = record
+                .coordinates(key)
+                .ok_or_else(|| frames.damage(Damage::new("an index entry outside the chunk grid"), None))?;
+            let (origin, limit) = (record.chunk_origin(&chunk), record.chunk_limit(&chunk));
+            if let (Some(&low), Some(&len)) = (origin.first(), limit.first()) {
+                add(low, low + len);
+                let (low, high) = (low.max(rows.start), (low + len).min(rows.end));
+                if low < high {
+                    add(low - rows.start + target.start, high - rows.start + target.start);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(boxes)
     }
 
     fn move_box(&mut self, path: &str, from: &[u64], to: &[u64], shape: &[u64]) -> Result<()> {
@@ -332,15 +372,6 @@ fn boxes_at_once(record: &ArrayRecord) -> Dims {
         }
     }
     step
-}
-
-/// `rows`, cut at the multiples of `step`.
-fn aligned(rows: Range<u64>, step: u64) -> impl DoubleEndedIterator<Item = Range<u64>> + Clone {
-    let step = step.max(1);
-    (rows.start / step..rows.end.div_ceil(step)).map(move |n| {
-        let low = n.saturating_mul(step);
-        low.max(rows.start)..low.saturating_add(step).min(rows.end)
-    })
 }
 
 fn range(range: Range<u64>) -> Axis {
