@@ -67,7 +67,7 @@ mod verify;
 
 pub use array::{Array, Codec, Profile, Ragged, RaggedItems, StridedMut, Strings};
 #[cfg(feature = "write")]
-pub use array::{ArraySpec, WriteOptions};
+pub use array::{ArraySpec, Strided, WriteOptions};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use codec::bench as codec_bench;

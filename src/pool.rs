@@ -140,4 +140,39 @@ impl Pool {
         });
         failure.into_inner().map_or(Ok(()), Err)
     }
+
+    /// What `work(0)` to `work(count - 1)` give; the error as in [`Pool::try_for_each`].
+    pub(crate) fn try_map<R: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> Result<R> + Sync + Send,
+    ) -> Result<Vec<R>> {
+        let results: Vec<parking_lot::Mutex<Option<R>>> =
+            (0..count).map(|_| parking_lot::Mutex::new(None)).collect();
+        self.try_for_each(count, |n| {
+            *results[n].lock() = Some(work(n)?);
+            Ok(())
+        })?;
+        Ok(results.into_iter().filter_map(parking_lot::Mutex::into_inner).collect())
+    }
+
+    /// Does both, at the same time where there are threads for it.
+    pub(crate) fn join<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce() -> A + Send,
+        second: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        #[cfg(feature = "threads")]
+        match self {
+            Pool::Calling => {}
+            Pool::Current => return rayon::join(first, second),
+            Pool::Forked(_) if rayon::current_thread_index().is_some() => return rayon::join(first, second),
+            Pool::Own(own) | Pool::Forked(own) => {
+                if let Some(pool) = &own.pool {
+                    return pool.install(|| rayon::join(first, second));
+                }
+            }
+        }
+        (first(), second())
+    }
 }

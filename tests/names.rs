@@ -470,6 +470,30 @@ fn a_name_is_free_again_within_the_transaction() {
 }
 
 #[test]
+fn what_was_gathered_to_append_comes_with_the_name_or_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gathered.brick");
+    let store = Store::create(&path).unwrap();
+    let mut writer = store.writer().unwrap();
+    for name in ["g/a", "g/b", "g/c"] {
+        writer.create_array(name, &ArraySpec::new(Dtype::U32, [0]).chunks([8])).unwrap();
+        writer.append(name, 0, &numbers(1, 11)).unwrap();
+    }
+    writer.delete("g/a").unwrap();
+    writer.rename("g", "h").unwrap();
+    writer.append("h/b", 0, &[5u32, 6]).unwrap();
+    writer.append("h/c", 0, &[7u32]).unwrap();
+    writer.insert("h/c", 1, &[8u32]).unwrap();
+    let snapshot = writer.commit().unwrap();
+    let read = |name| snapshot.array(name).unwrap().read::<u32>(&Selection::all()).unwrap();
+    let appended = numbers(1, 11);
+    assert_eq!(read("h/b"), [&appended[..], &[5, 6]].concat());
+    assert_eq!(read("h/c"), [&appended[..1], &[8], &appended[1..], &[7]].concat());
+    assert_eq!(snapshot.kind("h/a").unwrap(), None);
+    assert_clean(&path);
+}
+
+#[test]
 fn rolled_back_changes_of_names_leave_no_trace() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rollback.brick");

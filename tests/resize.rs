@@ -78,7 +78,7 @@ fn play(drawn: &Drawn, steps: &[Step]) {
                 let picked = pick(&axes, &it.staged.shape);
                 let bytes = items(&drawn.dtype, *values, *seed, picked.len());
                 let selection = Selection::from(axes);
-                draw::write(&mut writer, "a", &drawn.dtype, &selection, &bytes, seed % 2 == 0);
+                draw::write(&mut writer, "a", &drawn.dtype, &selection, &picked.shape, &bytes, *seed);
                 it.staged.write(&picked, &bytes);
             }
             Step::Resize { seed } => {

@@ -119,7 +119,15 @@ fn play(drawn: &Drawn, steps: &[Step]) {
                 let axes = selection.axes(&staged.shape);
                 let picked = pick(&axes, &staged.shape);
                 let bytes = items(&drawn.dtype, *values, *seed, picked.len());
-                draw::write(&mut writer, "g/a", &drawn.dtype, &Selection::from(axes), &bytes, seed % 2 == 0);
+                draw::write(
+                    &mut writer,
+                    "g/a",
+                    &drawn.dtype,
+                    &Selection::from(axes),
+                    &picked.shape,
+                    &bytes,
+                    *seed,
+                );
                 staged.write(&picked, &bytes);
             }
             Step::Resize { seed } => {

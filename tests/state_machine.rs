@@ -26,7 +26,9 @@ const READERS: usize = 3;
 enum Step {
     Create { name: usize, array: Drawn },
     Write { array: usize, selection: SelectionRecipe, values: Values, seed: u64 },
+    Fill { array: usize, selection: SelectionRecipe, values: Values, seed: u64 },
     Read { array: usize, selection: SelectionRecipe },
+    Append { array: usize, values: Values, seed: u64 },
     Resize { array: usize, seed: u64 },
     InsertRows { array: usize, values: Values, seed: u64 },
     RemoveRows { array: usize, seed: u64 },
@@ -59,7 +61,11 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (number(), draw::array()).prop_map(|(name, array)| Step::Create { name, array }),
         9 => (number(), draw::selection(), draw::values(), any::<u64>())
             .prop_map(|(array, selection, values, seed)| Step::Write { array, selection, values, seed }),
+        2 => (number(), draw::selection(), draw::values(), any::<u64>())
+            .prop_map(|(array, selection, values, seed)| Step::Fill { array, selection, values, seed }),
         2 => (number(), draw::selection()).prop_map(|(array, selection)| Step::Read { array, selection }),
+        9 => (number(), draw::values(), any::<u64>())
+            .prop_map(|(array, values, seed)| Step::Append { array, values, seed }),
         7 => (number(), any::<u64>()).prop_map(|(array, seed)| Step::Resize { array, seed }),
         3 => (number(), draw::values(), any::<u64>())
             .prop_map(|(array, values, seed)| Step::InsertRows { array, values, seed }),
@@ -256,7 +262,23 @@ impl World {
                 let bytes = items(&it.drawn.dtype, *values, *seed, picked.len());
                 it.dense.write(&picked, &bytes);
                 let (writer, selection) = (self.writer.as_mut().unwrap(), Selection::from(axes));
-                draw::write(writer, path, &it.drawn.dtype, &selection, &bytes, seed % 2 == 0);
+                draw::write(writer, path, &it.drawn.dtype, &selection, &picked.shape, &bytes, *seed);
+            }
+            Step::Fill { array, selection, values, seed } => {
+                let Some((path, it)) = self.staged.nth_array(*array) else { return };
+                let axes = selection.axes(&it.dense.shape);
+                let picked = pick(&axes, &it.dense.shape);
+                let fill = it.drawn.fill_item();
+                let item = if seed % 3 == 0 { fill } else { items(&it.drawn.dtype, *values, *seed, 1) };
+                it.dense.write(&picked, &item.repeat(picked.len()));
+                self.writer.as_mut().unwrap().fill_bytes(path, &Selection::from(axes), &item).unwrap();
+            }
+            Step::Append { array, values, seed } => {
+                let Some((path, it)) = self.staged.nth_array(*array) else { return };
+                let limits = it.drawn.limits(&it.chunks);
+                let Some((axis, len)) = draw::growth(&it.dense.shape, &limits, *seed) else { return };
+                let bytes = it.dense.grow(axis, len, |count| items(&it.drawn.dtype, *values, *seed, count));
+                self.writer.as_mut().unwrap().append_bytes(path, axis, &bytes).unwrap();
             }
             Step::Read { array, selection } => {
                 let Some((path, it)) = self.staged.nth_array(*array) else { return };

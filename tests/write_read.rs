@@ -109,7 +109,15 @@ fn play(history: &History) {
                 let picked = pick(axes, &dense.shape);
                 let bytes = items(&drawn.dtype, *values, *seed, picked.len());
                 let selection = Selection::from(axes.clone());
-                draw::write(&mut writer, &name(*array), &drawn.dtype, &selection, &bytes, seed % 2 == 0);
+                draw::write(
+                    &mut writer,
+                    &name(*array),
+                    &drawn.dtype,
+                    &selection,
+                    &picked.shape,
+                    &bytes,
+                    *seed,
+                );
                 dense.write(&picked, &bytes);
                 assert_staged(&mut writer, drawn, *array, axes, dense);
             }

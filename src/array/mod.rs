@@ -3,10 +3,12 @@
 //! # Overview of types
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
-//! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], whose unit is
-//! the chunk, [`resize`] changes shapes, and [`rows`] moves items. [`Ragged`] arrays are two arrays seen as one, which
-//! [`ragged_edit`] changes together.
+//! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
+//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items. [`Ragged`] arrays are two
+//! arrays seen as one, which [`ragged_edit`] changes together.
 
+#[cfg(feature = "write")]
+mod append;
 mod codec_spec;
 mod destination;
 mod ragged;
@@ -29,6 +31,8 @@ pub use codec_spec::{Codec, Profile};
 pub use ragged::{Ragged, RaggedItems, Strings};
 #[cfg(feature = "write")]
 pub use spec::ArraySpec;
+#[cfg(feature = "write")]
+pub use strided::Strided;
 pub use strided::StridedMut;
 #[cfg(feature = "write")]
 pub use write::WriteOptions;

@@ -451,7 +451,7 @@ mod write {
                 ];
                 for (array, bytes, itemsize) in parts {
                     let selection = ResolvedSelection::of_box(&[0], &array.record.shape);
-                    let source = Source { bytes, strides: smallvec![itemsize as isize] };
+                    let source = Source::new(bytes, 0, smallvec![itemsize as isize]);
                     Writing::new(shared, frames, space, array, path).write(
                         &selection,
                         &source,

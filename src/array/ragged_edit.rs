@@ -118,9 +118,9 @@ impl Writer {
         let end = last.saturating_add(values.len() as u64);
         check(&record.values, path, &[end])?;
         // Values behind the last offset belong to no item: those that are added stand in their place.
-        self.change_part(path, Part::Values, |values| values.resize(&[end]))?;
+        self.change_part(path, Part::Values, |mut values| values.resize(&[end]))?;
         self.write_part(path, Part::Values, last, bytemuck::cast_slice(&values), size_of::<T>())?;
-        self.change_part(path, Part::Offsets, |offsets| offsets.resize(&[items + count + 1]))?;
+        self.change_part(path, Part::Offsets, |mut offsets| offsets.resize(&[items + count + 1]))?;
         let bytes = bytemuck::cast_slice(&offsets);
         self.write_part(path, Part::Offsets, items + 1, bytes, size_of::<i64>())?;
         self.set_ragged_shape(path, &shape)
@@ -152,13 +152,14 @@ impl Writer {
         check(&record.offsets, path, &[items.saturating_add(1)])?;
         let before = record.offsets.shape.first().copied().unwrap_or(1).saturating_sub(1);
         let last = self.offset(path, before.min(items))?;
-        self.change_part(path, Part::Offsets, |offsets| offsets.resize(&[items + 1]))?;
+        self.change_part(path, Part::Offsets, |mut offsets| offsets.resize(&[items + 1]))?;
         if items < before {
-            self.change_part(path, Part::Values, |values| values.resize(&[last]))?;
+            self.change_part(path, Part::Values, |mut values| values.resize(&[last]))?;
         } else if record.offsets.fill[..] != last.to_le_bytes() {
             // New items are empty. The one offset stands for all of them: it is repeated by a stride of 0.
             self.change_part(path, Part::Offsets, |offsets| {
-                let source = Source { bytes: &last.to_le_bytes(), strides: smallvec![0] };
+                let item = last.to_le_bytes();
+                let source = Source::repeated(&item, 1);
                 let new = ResolvedSelection::of_box(&[before + 1], &[items - before]);
                 if new.is_empty() { Ok(()) } else { offsets.write(&new, &source, WriteOptions::new()) }
             })?;
@@ -180,7 +181,7 @@ impl Writer {
     /// Where the values of an item start, or those of the last one end.
     fn offset(&mut self, path: &str, item: u64) -> Result<u64> {
         let Staging { shared, frames, staged, .. } = self.stage(path)?;
-        let StagedRagged { offsets: StagedArray { record, index }, values, .. } = &*ragged(staged, path)?;
+        let StagedRagged { offsets: StagedArray { record, index, .. }, values, .. } = &*ragged(staged, path)?;
         let read = destination::filled::<i64>(1, |memory| {
             let destination = Destination::contiguous(memory, &[1], size_of::<i64>())?;
             let reading = Reading { shared, frames, record, index, path, cached: false };
@@ -221,7 +222,7 @@ impl Writer {
         }
         self.change_part(path, part, |writing| {
             let selection = ResolvedSelection::of_box(&[at], &[(bytes.len() / itemsize) as u64]);
-            let source = Source { bytes, strides: smallvec![itemsize as isize] };
+            let source = Source::new(bytes, 0, smallvec![itemsize as isize]);
             writing.write(&selection, &source, WriteOptions::new())
         })
     }

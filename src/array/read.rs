@@ -4,7 +4,7 @@ use super::destination::Destination;
 use super::raw;
 use crate::codec::{Coding, Filter, OpenBlock, with_decoder};
 use crate::error::{Damage, Error, Result};
-use crate::format::{ArrayRecord, ChunkHeader, Extent, Kind, Pieces, Pointer, RawTable};
+use crate::format::{ArrayRecord, ChunkHeader, Kind, Pieces, Pointer, RawTable};
 use crate::num::saturating_usize;
 use crate::selection::{AxisSelection, Part, ResolvedSelection};
 use crate::shape::{self, Dims};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Reads that touch fewer decoded bytes than this stay on the calling thread: waking a pool costs about as much
 /// as decoding them (benches/README.md, "Threads").
-const PARALLEL_FROM: u64 = 1 << 20;
+pub(super) const PARALLEL_FROM: u64 = 1 << 20;
 
 /// Regions that are planned before their blocks are decoded, so that the plan of a large read stays small.
 const REGIONS_AT_ONCE: usize = 4096;
@@ -47,13 +47,13 @@ enum Items<'a> {
 }
 
 /// The blocks that a selection touches along one dimension of a region.
-enum Touched {
+pub(super) enum Touched {
     Run { first: u64, count: u64 },
     Listed(Vec<u64>),
 }
 
 impl Touched {
-    fn of(axis: &AxisSelection, origin: u64, len: u64, block: u64) -> Option<Touched> {
+    pub(super) fn of(axis: &AxisSelection, origin: u64, len: u64, block: u64) -> Option<Touched> {
         let part = axis.within(origin, origin.saturating_add(len))?;
         let blocks = match part {
             Part::Range { first, step, len, .. } => {
@@ -74,7 +74,7 @@ impl Touched {
         Some(Touched::Listed(blocks))
     }
 
-    fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         match self {
             Touched::Run { count, .. } => *count,
             Touched::Listed(blocks) => blocks.len() as u64,
@@ -87,6 +87,16 @@ impl Touched {
             Touched::Listed(blocks) => blocks.get(saturating_usize(n)).copied().unwrap_or(u64::MAX),
         }
     }
+}
+
+/// The coordinates of touched block `n`, counted in C order.
+pub(super) fn block_at(touched: &[Touched], n: u64) -> Dims {
+    let (mut at, mut rest) = (Dims::from_elem(0, touched.len()), n);
+    for (at, touched) in at.iter_mut().zip(touched).rev() {
+        *at = touched.nth(rest % touched.count());
+        rest /= touched.count();
+    }
+    at
 }
 
 /// The parts of a selection in the box at `origin`; `None` if it does not meet the box.
@@ -181,7 +191,7 @@ impl<'a> Reading<'a> {
         // What is valid, from the chunk's first corner; the rest of the chunk reads as the fill value.
         let valid = match kind {
             Kind::Chunk => {
-                let header = self.chunk_header(&entry, extent, &limit).map_err(here)?;
+                let header = read_chunk_header(self.frames, record, &entry, &limit).map_err(here)?;
                 let valid = header.valid.clone();
                 push_blocks(record, selection, chunk, &origin, header, push);
                 valid
@@ -207,8 +217,8 @@ impl<'a> Reading<'a> {
                     origin[0] += piece.first_row;
                     limit[0] = piece.rows;
                     valid[0] = piece.first_row + piece.rows;
-                    let Pointer::Frame { extent, .. } = piece.frame else { continue };
-                    let header = self.chunk_header(&piece.frame, extent, &limit).map_err(here)?;
+                    let header =
+                        read_chunk_header(self.frames, record, &piece.frame, &limit).map_err(here)?;
                     if header.valid[0] != piece.rows {
                         return Err(damaged(Damage::new("a piece whose rows are not those of its frame")));
                     }
@@ -221,12 +231,6 @@ impl<'a> Reading<'a> {
         };
         fill_rest(&origin, &valid, &limit, push);
         Ok(())
-    }
-
-    fn chunk_header(&self, entry: &Pointer, extent: Extent, limit: &[u64]) -> Result<ChunkHeader<'a>> {
-        let frames: &'a Frames = self.frames;
-        ChunkHeader::parse(frames.checked_cow(entry)?, extent, limit, &self.record.blocks)
-            .map_err(|damage| frames.damage(damage, Some(extent.offset)))
     }
 
     /// Decodes and copies, in parallel where there is enough to do.
@@ -286,12 +290,7 @@ impl<'a> Reading<'a> {
                     .map_err(|error| self.locate(error, &region.chunk, None))
             }
             Items::Blocks { header, touched } => {
-                let mut at = Dims::from_elem(0, touched.len());
-                let mut rest = unit as u64;
-                for (dim, touched) in touched.iter().enumerate().rev() {
-                    at[dim] = touched.nth(rest % touched.count());
-                    rest /= touched.count();
-                }
+                let at = block_at(touched, unit as u64);
                 let number = shape::linear_index(&at, &header.block_grid).unwrap_or(u64::MAX);
                 self.block(selection, region, header, &at, number, destination, cached)
                     .map_err(|error| self.locate(error, &region.chunk, Some(number)))
@@ -356,14 +355,33 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds what is known of the place to an error.
-    pub(super) fn locate(&self, mut error: Error, chunk: &[u64], block: Option<u64>) -> Error {
-        if let Error::Corrupt { place, .. } = &mut error {
-            place.array.get_or_insert_with(|| self.path.to_owned());
-            place.chunk.get_or_insert_with(|| chunk.to_vec());
-            place.block = place.block.or(block);
-        }
-        error
+    pub(super) fn locate(&self, error: Error, chunk: &[u64], block: Option<u64>) -> Error {
+        locate(error, self.path, chunk, block)
     }
+}
+
+/// Adds what is known of the place to an error.
+pub(super) fn locate(mut error: Error, path: &str, chunk: &[u64], block: Option<u64>) -> Error {
+    if let Error::Corrupt { place, .. } = &mut error {
+        place.array.get_or_insert_with(|| path.to_owned());
+        place.chunk.get_or_insert_with(|| chunk.to_vec());
+        place.block = place.block.or(block);
+    }
+    error
+}
+
+/// The header of the chunk frame that `entry` leads to; `limit` is what of it lies inside the array.
+pub(super) fn read_chunk_header<'a>(
+    frames: &'a Frames,
+    record: &ArrayRecord,
+    entry: &Pointer,
+    limit: &[u64],
+) -> Result<ChunkHeader<'a>> {
+    let Pointer::Frame { extent, .. } = *entry else {
+        return Err(frames.damage(Damage::new("a chunk without a frame"), None));
+    };
+    ChunkHeader::parse(frames.checked_cow(entry)?, extent, limit, &record.blocks)
+        .map_err(|damage| frames.damage(damage, Some(extent.offset)))
 }
 
 /// The part of a chunk that is stored, from its first corner: nothing of a chunk that is absent, all of a constant one.

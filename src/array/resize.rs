@@ -2,7 +2,7 @@
 //! those anew that the edge cuts.
 
 use super::read::stored_part;
-use super::write::Writing;
+use super::write::{Target, Writing};
 use crate::error::{Damage, Error, Result};
 use crate::format::{ArrayRecord, Layout, Pointer, key_bits_of};
 use crate::shape::{self, Dims, MAX_KEY_BITS};
@@ -80,7 +80,7 @@ pub(super) fn check(record: &ArrayRecord, path: &str, shape: &[u64]) -> Result<(
 }
 
 impl Writing<'_> {
-    pub(super) fn resize(mut self, shape: &[u64]) -> Result<()> {
+    pub(super) fn resize(&mut self, shape: &[u64]) -> Result<()> {
         let kept: Dims = self.array.record.shape.iter().zip(shape).map(|(&old, &new)| old.min(new)).collect();
         if kept != self.array.record.shape {
             self.cut_to(&kept)?;
@@ -92,8 +92,8 @@ impl Writing<'_> {
     fn cut_to(&mut self, kept: &[u64]) -> Result<()> {
         let before = self.array.record.clone();
         let (frames, array) = (self.frames, &mut *self.array);
-        // Coordinates of chunks that the edge cuts, and what of each is left.
-        let (mut chunks, mut parts): (Vec<Dims>, Vec<Dims>) = (Vec::new(), Vec::new());
+        let mut targets: Vec<Target> = Vec::new();
+        let mut payloads: Vec<u64> = Vec::new();
         let fate = |key, free| fate(&before, kept, key, free);
         array.index.prune(frames, self.space, &fate, &mut |space, key, entry, fate| {
             let chunk = before
@@ -106,21 +106,15 @@ impl Writing<'_> {
             let limit = shape::clip(&before.chunk_origin(&chunk), &before.chunks, kept);
             let part: Dims = stored.iter().zip(&limit).map(|(&stored, &limit)| stored.min(limit)).collect();
             if part != stored {
-                chunks.push(chunk);
-                parts.push(part);
+                payloads.push(shape::product(&part).unwrap_or(u64::MAX));
+                targets.push(Target { chunk, cut: Some(part) });
             }
             Ok(())
         })?;
         if before.layout == Layout::Raw {
-            self.reserve_payloads(parts.iter().map(|part| shape::product(part).unwrap_or(u64::MAX)))?;
+            self.reserve_payloads(payloads)?;
         }
-        let at_once = self.chunks_at_once();
-        for (chunks, parts) in chunks.chunks(at_once).zip(parts.chunks(at_once)) {
-            self.write_chunks(chunks, &|this, n| {
-                this.encode_box(&this.array.record.chunk_origin(&chunks[n]), &parts[n])
-            })?;
-        }
-        Ok(())
+        self.cut(&targets)
     }
 
     /// Sets the shape of an array that has no chunk outside it, and the keys of its chunks.

@@ -165,7 +165,7 @@ impl Writer {
     /// multiples of the chunk length, and no chunk is in the way.
     fn move_chunks(&mut self, path: &str, rows: Range<u64>, by: i64) -> Result<()> {
         self.stage_write(path, |Staging { frames, space, staged, .. }| {
-            let StagedArray { record, index } = plain(staged, path)?;
+            let StagedArray { record, index, .. } = plain(staged, path)?;
             let before = record.clone();
             let chunk = before.chunks.first().copied().unwrap_or(1).max(1);
             let (low, high, by) = (rows.start / chunk, rows.end / chunk, by / chunk.cast_signed());
@@ -250,7 +250,7 @@ impl Writer {
         rows_at_once: u64,
     ) -> Result<BTreeSet<u64>> {
         let Staging { frames, staged, .. } = self.stage(path)?;
-        let StagedArray { record, index } = &*plain(staged, path)?;
+        let StagedArray { record, index, .. } = &*plain(staged, path)?;
         let mut boxes = BTreeSet::new();
         let mut add = |low: u64, high: u64| {
             let (low, high) = (low.max(target.start), high.min(target.end));
@@ -277,7 +277,7 @@ impl Writer {
 
     fn move_box(&mut self, path: &str, from: &[u64], to: &[u64], shape: &[u64]) -> Result<()> {
         let Staging { shared, frames, staged, .. } = self.stage(path)?;
-        let StagedArray { record, index } = &*plain(staged, path)?;
+        let StagedArray { record, index, .. } = &*plain(staged, path)?;
         let source = ResolvedSelection::of_box(from, shape);
         if is_absent(&source, record, index, frames)?
             && is_absent(&ResolvedSelection::of_box(to, shape), record, index, frames)?

@@ -1,6 +1,8 @@
-//! Destinations with strides.
+//! Destinations and sources with strides.
 
 use super::destination::{Destination, as_uninit};
+#[cfg(feature = "write")]
+use super::write::Source;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::selection::ResolvedSelection;
@@ -63,6 +65,74 @@ impl<'a, T: Element> StridedMut<'a, T> {
         }
         let offset = byte_offset::<T>(self.offset)?;
         Destination::strided(as_uninit(self.items), offset, &selection.full_shape(), &strides, size_of::<T>())
+    }
+}
+
+/// Items of the caller's that do not stand one after the other, and may stand for more than one position: strides may be 0 or
+/// overlap.
+#[cfg(feature = "write")]
+pub struct Strided<'a, T> {
+    items: &'a [T],
+    offset: isize,
+    shape: SmallVec<[u64; 4]>,
+    strides: SmallVec<[isize; 4]>,
+}
+
+#[cfg(feature = "write")]
+impl<'a, T: Element> Strided<'a, T> {
+    /// Memory in which item (i, j, ...) stands at `offset + i * strides[0] + j * strides[1] + ...`, counted in items. All
+    /// must be inside `items`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if that does not hold.
+    pub fn new(items: &'a [T], offset: usize, shape: &[u64], strides: &[isize]) -> Result<Self> {
+        if shape.len() != strides.len() {
+            return Err(Error::invalid(format!("{} strides for {} dimensions", strides.len(), shape.len())));
+        }
+        let (mut low, mut high) = (offset as i128, offset as i128);
+        for (&len, &stride) in shape.iter().zip(strides) {
+            let reach = i128::from(len.saturating_sub(1)).saturating_mul(stride as i128);
+            low = low.saturating_add(reach.min(0));
+            high = high.saturating_add(reach.max(0));
+        }
+        if !shape.contains(&0) && (low < 0 || high >= items.len() as i128) {
+            return Err(Error::invalid(format!(
+                "items of the shape {shape:?} with strides of {strides:?} items from offset {offset} are not all inside \
+                 the {} items of the memory",
+                items.len()
+            )));
+        }
+        let size = size_of::<T>() as isize;
+        // Of dimensions that are not walked the strides mean nothing, and may be any.
+        let strides = strides.iter().map(|stride| stride.saturating_mul(size)).collect();
+        let offset = isize::try_from(byte_offset::<T>(offset)?).unwrap_or(isize::MAX);
+        Ok(Strided { items, offset, shape: shape.into(), strides })
+    }
+
+    /// The source for a selection, whose shape the items have or are repeated to.
+    pub(super) fn resolve(self, selection: &ResolvedSelection) -> Result<Source<'a>> {
+        let wanted = selection.out_shape();
+        let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, selection.axes().len());
+        let missing = wanted.len().checked_sub(self.shape.len());
+        let fits = missing.is_some_and(|missing| {
+            self.shape.iter().zip(&wanted[missing..]).all(|(&len, &wanted)| len == wanted || len == 1)
+        });
+        let Some(missing) = missing.filter(|_| fits) else {
+            return Err(Error::invalid(format!(
+                "items of the shape {:?} for a selection of the shape {wanted:?}",
+                self.shape
+            )));
+        };
+        let dims = self.shape.iter().zip(&self.strides).zip(&selection.out_axes()[missing..]);
+        for ((&len, &stride), axis) in dims {
+            if let Some(axis) = axis
+                && len > 1
+            {
+                strides[*axis] = stride;
+            }
+        }
+        Ok(Source::new(bytemuck::cast_slice(self.items), self.offset, strides))
     }
 }
 

@@ -117,6 +117,12 @@ impl Filter {
         Filter { coding: Coding::Delta, word, stride }
     }
 
+    /// The stride as it stands in a chunk frame.
+    #[cfg(feature = "write")]
+    pub(crate) fn recorded_stride(self) -> u32 {
+        if self.coding == Coding::Delta { self.stride } else { 0 }
+    }
+
     /// Whether blocks of items of this size can be encoded with this filter.
     pub(crate) fn fits(self, itemsize: usize) -> bool {
         let divides = self.word != 0 && itemsize != 0 && itemsize.is_multiple_of(self.word.into());

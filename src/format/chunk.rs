@@ -31,6 +31,9 @@ const TABLE_ENTRY_LEN: usize = 16;
 /// A checked chunk header over the bytes of its frame. Block table entries are checked when they are taken.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkHeader<'a> {
+    /// Id of the coding that was chosen, for writers: each block has its own.
+    #[cfg(feature = "write")]
+    pub(crate) coding: u8,
     pub(crate) word: u8,
     pub(crate) stride: u32,
     pub(crate) valid: Dims,
@@ -65,9 +68,7 @@ impl<'a> ChunkHeader<'a> {
     ) -> Result<ChunkHeader<'a>, Damage> {
         let mut fields = Fields::new(&head, "chunk frame");
         fields.skip(FRAME_HEADER_LEN)?;
-        // The coding that was chosen for the chunk is for writers; each block has its own.
-        fields.skip(1)?;
-        let (ndim, word) = (fields.u8()?, fields.u8()?);
+        let (_coding, ndim, word) = (fields.u8()?, fields.u8()?, fields.u8()?);
         fields.skip(1)?;
         let (stride, count) = (fields.u32()?, fields.u64()?);
         if usize::from(ndim) != limit.len() {
@@ -83,7 +84,18 @@ impl<'a> ChunkHeader<'a> {
         fields.end()?;
         let payload = extent.offset + head.len() as u64;
         let payload_len = extent.len - head.len() as u64;
-        let header = ChunkHeader { word, stride, valid, block_grid, payload, payload_len, head, table_at };
+        let header = ChunkHeader {
+            #[cfg(feature = "write")]
+            coding: _coding,
+            word,
+            stride,
+            valid,
+            block_grid,
+            payload,
+            payload_len,
+            head,
+            table_at,
+        };
         if header.end(count.wrapping_sub(1))? != payload_len {
             return Err(Damage::new("a chunk frame whose last block does not end where the frame does"));
         }
@@ -214,6 +226,20 @@ pub(crate) struct PieceEntry {
     pub(crate) first_row: u64,
     pub(crate) rows: u64,
     pub(crate) frame: Pointer,
+}
+
+/// A page of pieces that have `rows` rows together, with room for the frame header.
+#[cfg(feature = "write")]
+pub(crate) fn encode_pieces_page(rows: u64, pieces: &[PieceEntry]) -> Vec<u8> {
+    let mut page = vec![0; FRAME_HEADER_LEN];
+    page.extend_from_slice(&(pieces.len() as u32).to_le_bytes());
+    page.extend_from_slice(&[0; 4]);
+    page.extend_from_slice(&rows.to_le_bytes());
+    for piece in pieces {
+        page.extend_from_slice(&piece.first_row.to_le_bytes());
+        page.extend_from_slice(&piece.frame.encode());
+    }
+    page
 }
 
 /// A checked pieces page.

@@ -77,6 +77,18 @@ impl AxisSelection {
         }
     }
 
+    /// The least and the largest of the selected indices in `lo..hi`.
+    #[cfg(feature = "write")]
+    pub(crate) fn span(&self, lo: u64, hi: u64) -> Option<(u64, u64)> {
+        match self.within(lo, hi)? {
+            Part::Range { first, step, len, .. } => {
+                let last = offset(first, step, len - 1);
+                Some((first.min(last), first.max(last)))
+            }
+            Part::List(list) => Some((list.first()?.0, list.last()?.0)),
+        }
+    }
+
     /// Whether every index of `lo..hi` is selected, in whatever order.
     ///
     /// Takes O(1); for lists the time is that of looking at the part.

@@ -112,6 +112,20 @@ impl Dense {
         self.shape[1..].iter().product::<u64>() as usize * self.itemsize
     }
 
+    /// Makes the array longer by `len` places along a dimension, with items that it returns, in C order.
+    pub(crate) fn grow(&mut self, axis: usize, len: u64, items: impl FnOnce(usize) -> Vec<u8>) -> Vec<u8> {
+        let before = self.shape[axis];
+        let mut shape = self.shape.clone();
+        shape[axis] += len;
+        *self = self.resized(&shape, &vec![0; self.itemsize]);
+        let mut indices: Vec<Vec<u64>> = shape.iter().map(|len| (0..*len).collect()).collect();
+        indices[axis] = (before..before + len).collect();
+        let added = Picked { indices, shape: Vec::new() };
+        let items = items(added.len());
+        self.write(&added, &items);
+        items
+    }
+
     /// The numbers of the selected items in C order of the selection.
     pub(crate) fn numbers(&self, picked: &Picked) -> Vec<usize> {
         fn along(indices: &[Vec<u64>], shape: &[u64], number: u64, out: &mut Vec<usize>) {

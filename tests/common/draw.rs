@@ -3,7 +3,8 @@
 use super::Random;
 use super::dense::{Dense, Picked, pick};
 use brickmap::{
-    ArraySpec, Axis, Codec, Dtype, Element, Profile, Selection, TimeBase, TimeUnit, VoidType, Writer,
+    ArraySpec, Axis, Codec, Dtype, Element, Profile, Selection, Strided, TimeBase, TimeUnit, VoidType,
+    WriteOptions, Writer,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -322,6 +323,19 @@ pub(crate) fn other_shape(shape: &[u64], limits: &[Option<u64>], seed: u64) -> V
     other
 }
 
+/// A dimension along which an array can grow, and by how much: mostly the first one, by a few places. `None` if none can.
+pub(crate) fn growth(shape: &[u64], limits: &[Option<u64>], seed: u64) -> Option<(usize, u64)> {
+    const MOST: u64 = 6000;
+    let mut random = Random(seed);
+    let axis = if random.below(3) > 0 { 0 } else { random.below(shape.len().max(1) as u64) as usize };
+    let others: u64 = shape.iter().enumerate().filter(|(dim, _)| *dim != axis).map(|(_, len)| len).product();
+    let len = *shape.get(axis)?;
+    let room = limits[axis].map_or(u64::MAX, |limit| limit.saturating_sub(len));
+    let room = room.min((MOST / others.max(1)).saturating_sub(len));
+    let more = if random.below(4) > 0 { random.below(3) } else { random.below(30) };
+    (others > 0).then_some((axis, more.min(room)))
+}
+
 #[derive(Clone, Debug)]
 struct AxisRecipe {
     kind: u8,
@@ -447,34 +461,72 @@ impl Case {
             Written::Mosaic => self.array.mosaic(self.values, self.seed),
             _ => items(&self.array.dtype, self.values, self.seed, picked.len()),
         };
-        write(writer, path, &self.array.dtype, &Selection::from(axes), &bytes, self.seed.is_multiple_of(2));
+        let selection = Selection::from(axes);
+        write(writer, path, &self.array.dtype, &selection, &picked.shape, &bytes, self.seed);
         dense.write(&picked, &bytes);
         dense
     }
 }
 
-/// Writes items as bytes or, if `typed`, as the Rust type that holds them.
+/// Writes items, which have the shape of the selection: by the seed as bytes, as the Rust type that holds them, or as that
+/// type in Fortran order.
 pub(crate) fn write(
     writer: &mut Writer,
     path: &str,
     dtype: &Dtype,
     selection: &Selection,
+    shape: &[u64],
     bytes: &[u8],
-    typed: bool,
+    seed: u64,
 ) {
-    fn of<T: Element>(writer: &mut Writer, path: &str, selection: &Selection, bytes: &[u8], done: &mut bool) {
+    fn of<T: Element>(
+        writer: &mut Writer,
+        path: &str,
+        selection: &Selection,
+        shape: &[u64],
+        bytes: &[u8],
+        strided: bool,
+        done: &mut bool,
+    ) {
         // The bytes of a vector of bytes need not be aligned for T.
         let items: Vec<T> = bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
-        writer.write(path, selection, &items).unwrap();
+        if strided {
+            let strides = fortran_strides(shape);
+            let mut fortran = vec![T::zeroed(); items.len()];
+            for (n, item) in items.iter().enumerate() {
+                let (mut rest, mut at) = (n as u64, 0);
+                for (len, stride) in shape.iter().zip(&strides).rev() {
+                    at += (rest % len) as isize * stride;
+                    rest /= len;
+                }
+                fortran[at as usize] = *item;
+            }
+            let source = Strided::new(&fortran, 0, shape, &strides).unwrap();
+            writer.write_strided(path, selection, source, WriteOptions::new()).unwrap();
+        } else {
+            writer.write(path, selection, &items).unwrap();
+        }
         *done = true;
     }
     let mut done = false;
-    if typed {
-        super::typed!(dtype, of(writer, path, selection, bytes, &mut done));
+    if !seed.is_multiple_of(3) {
+        let strided = seed % 3 == 1;
+        super::typed!(dtype, of(writer, path, selection, shape, bytes, strided, &mut done));
     }
     if !done {
-        writer.write_bytes(path, selection, bytes, brickmap::WriteOptions::new()).unwrap();
+        writer.write_bytes(path, selection, bytes, WriteOptions::new()).unwrap();
     }
+}
+
+/// Items from one to the next along each dimension, in Fortran order.
+fn fortran_strides(shape: &[u64]) -> Vec<isize> {
+    let mut stride = 1;
+    let mut next = |len: &u64| {
+        let this = stride;
+        stride *= (*len).max(1) as isize;
+        this
+    };
+    shape.iter().map(&mut next).collect()
 }
 
 fn case_of(

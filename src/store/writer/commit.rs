@@ -173,6 +173,7 @@ impl Writer {
             self.sync_data()?;
             self.settle_name()?;
         }
+        self.append_all_gathered()?;
         let mut batch = PageBatch::default();
         for (path, staged) in std::mem::take(&mut self.staged) {
             let record = match staged {

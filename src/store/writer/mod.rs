@@ -28,7 +28,7 @@ use self::tree_edit::TreeEdit;
 use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, doubt, parse_attributes, path};
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
-    ArrayRecord, Bounds, Extent, Kind, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
+    ArrayRecord, Bounds, Extent, Kind, PieceEntry, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -107,15 +107,31 @@ pub(crate) struct StagedRagged {
 pub(crate) struct StagedArray {
     pub(crate) record: ArrayRecord,
     pub(crate) index: IndexEdit,
+    /// Items to append before anybody looks at the array.
+    pub(crate) gathered: Option<Gathered>,
+}
+
+/// Items that were appended to an array and are still in memory.
+pub(crate) struct Gathered {
+    /// The dimension along which they go to the end.
+    pub(crate) axis: usize,
+    /// How many places of it they fill.
+    pub(crate) len: u64,
+    /// Items in C order, with the number of places that they fill.
+    pub(crate) records: Vec<(u64, Vec<u8>)>,
+    /// Appends them: writing items is for a higher layer.
+    pub(crate) append: fn(Gathered, &str, Staging<'_>) -> Result<()>,
 }
 
 impl StagedArray {
     pub(crate) fn new(record: ArrayRecord) -> StagedArray {
         let index = IndexEdit::new(record.index, record.index_levels());
-        StagedArray { record, index }
+        StagedArray { record, index, gathered: None }
     }
 
-    /// Puts the entry of a chunk in its place; what was there is let go. `stored` are the bytes behind the new entry.
+    /// Puts the entry of a chunk in its place. `stored` are the bytes behind the new entry, `kept` those of the pieces
+    /// behind the old one that it leads to as well. Returns the other extents of the old one with their births: they are to
+    /// be let go.
     pub(crate) fn put(
         &mut self,
         frames: &Frames,
@@ -123,14 +139,20 @@ impl StagedArray {
         coordinates: &[u64],
         entry: Pointer,
         stored: u64,
-    ) -> Result<()> {
+        kept: &[PieceEntry],
+    ) -> Result<Vec<(Extent, u64)>> {
         let old = self.index.set(frames, space, self.record.key(coordinates), entry)?;
-        let_go(&mut self.record, frames, space, coordinates, &old)?;
+        let mut gone = count_out(&mut self.record, frames, coordinates, &old)?;
+        let stays = |extent: &Extent| {
+            kept.iter()
+                .any(|piece| matches!(piece.frame, Pointer::Frame { extent: kept, .. } if kept == *extent))
+        };
+        gone.retain(|(extent, _)| !stays(extent));
         // A file can claim any number of either.
         self.record.stored_chunks =
             self.record.stored_chunks.saturating_add(u64::from(entry != Pointer::Null));
         self.record.stored_bytes = self.record.stored_bytes.saturating_add(stored);
-        Ok(())
+        Ok(gone)
     }
 
     fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<&ArrayRecord> {
@@ -147,17 +169,29 @@ pub(crate) fn let_go(
     coordinates: &[u64],
     entry: &Pointer,
 ) -> Result<()> {
+    let gone = count_out(record, frames, coordinates, entry)?;
+    gone.into_iter().for_each(|(extent, birth)| space.release(extent, birth));
+    Ok(())
+}
+
+/// Takes an entry out of what the record counts, and returns the extents behind it with their births.
+fn count_out(
+    record: &mut ArrayRecord,
+    frames: &Frames,
+    coordinates: &[u64],
+    entry: &Pointer,
+) -> Result<Vec<(Extent, u64)>> {
     let limit = record.chunk_limit(coordinates);
-    for (extent, birth) in extents_of_entry(frames, entry, record, &limit)? {
+    let extents = extents_of_entry(frames, entry, record, &limit)?;
+    for (extent, _) in &extents {
         // The page of the pieces is not counted, they are.
         let is_page =
-            matches!(entry, Pointer::Frame { kind: Kind::Pieces, extent: page, .. } if *page == extent);
+            matches!(entry, Pointer::Frame { kind: Kind::Pieces, extent: page, .. } if page == extent);
         let counted = if is_page { 0 } else { extent.len };
         record.stored_bytes = record.stored_bytes.saturating_sub(counted);
-        space.release(extent, birth);
     }
     record.stored_chunks -= u64::from(*entry != Pointer::Null).min(record.stored_chunks);
-    Ok(())
+    Ok(extents)
 }
 
 /// The extents behind the entry of a chunk, with their births.
@@ -380,6 +414,37 @@ impl Writer {
     /// The record of a stored or staged array: it is staged from here on. The frames that read it, and the space for what
     /// is written, come with it. Whoever changes it says so with [`Writer::note_change`].
     pub(crate) fn stage(&mut self, path: &str) -> Result<Staging<'_>> {
+        let path = path::normalize(path);
+        if let Staged::Array(array) = self.stage_unsettled(path)?.staged
+            && let Some(gathered) = array.gathered.take()
+        {
+            self.append_gathered(path, gathered)?;
+        }
+        self.stage_unsettled(path)
+    }
+
+    /// Appends what was gathered for an array.
+    pub(crate) fn append_gathered(&mut self, path: &str, gathered: Gathered) -> Result<()> {
+        let append = gathered.append;
+        let outcome = self.stage_unsettled(path).and_then(|staging| append(gathered, path, staging));
+        outcome.inspect_err(|error| self.poison(error))
+    }
+
+    /// Appends what was gathered for any array.
+    fn append_all_gathered(&mut self) -> Result<()> {
+        let has_gathered =
+            |staged: &Staged| matches!(staged, Staged::Array(array) if array.gathered.is_some());
+        let paths: Vec<String> = self
+            .staged
+            .iter()
+            .filter(|(_, staged)| has_gathered(staged))
+            .map(|(path, _)| path.clone())
+            .collect();
+        paths.iter().try_for_each(|path| self.stage(path).map(|_| ()))
+    }
+
+    /// As [`Writer::stage`]; what was gathered to append stays so.
+    pub(crate) fn stage_unsettled(&mut self, path: &str) -> Result<Staging<'_>> {
         self.check_usable()?;
         let path = path::normalize(path);
         if !self.staged.contains_key(path) {

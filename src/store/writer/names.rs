@@ -280,13 +280,14 @@ impl Writer {
         if self.kind(path)? == Some(EntryKind::Group) {
             return Ok(());
         }
-        self.stage(path)?;
+        // What was gathered to append goes too.
+        self.stage_unsettled(path)?;
         let mut arrays: Vec<StagedArray> = match self.staged.remove(path) {
             Some(Staged::Array(array)) => vec![*array],
             Some(Staged::Ragged(ragged)) => vec![ragged.offsets, ragged.values],
             None => Vec::new(),
         };
-        for StagedArray { record, index } in &mut arrays {
+        for StagedArray { record, index, .. } in &mut arrays {
             let (frames, before) = (&self.frames, record.clone());
             index.prune(frames, &mut self.space, &|_, _| Fate::Drop, &mut |space, key, entry, _| {
                 let chunk = before.coordinates(key).ok_or_else(|| {
