@@ -195,7 +195,7 @@ fn what_a_shape_cannot_be_is_refused_and_changes_nothing() {
     let store = create(&path, &ArraySpec::new(Dtype::U32, [4, 6]).chunks([2, 4]));
     let mut writer = store.writer().unwrap();
     writer.create_group("group").unwrap();
-    writer.create_strings("strings", &[2], &["a", "b"]).unwrap();
+    writer.create_strings("strings", &[2, 1], &["a", "b"]).unwrap();
     writer.create_array("raw", &ArraySpec::new(Dtype::U32, [4, 6]).codec(Codec::Raw).chunks([2, 8])).unwrap();
     writer.create_array("scalar", &ArraySpec::new(Dtype::U32, [])).unwrap();
     writer.commit().unwrap();
@@ -220,12 +220,17 @@ fn what_a_shape_cannot_be_is_refused_and_changes_nothing() {
     assert!(matches!(refused("a", &[1 << 31, 1 << 31], "bytes"), Error::TooLarge { .. }));
     assert!(matches!(refused("a", &[0, u64::MAX], "in dimension 1"), Error::TooLarge { .. }));
     assert!(matches!(refused("group", &[1], "is a group"), Error::InvalidArgument { .. }));
-    assert!(matches!(refused("strings", &[3], "ragged array 'strings'"), Error::Unsupported { .. }));
+    assert!(matches!(refused("strings", &[2, 2], "create it anew"), Error::Unsupported { .. }));
+    assert!(matches!(refused("strings", &[2], "1 dimensions"), Error::InvalidArgument { .. }));
+    assert!(matches!(refused("strings", &[MAX_LEN, 1], "too large"), Error::TooLarge { .. }));
+    assert!(matches!(refused("strings", &[MAX_LEN + 1, 1], "too large"), Error::TooLarge { .. }));
     assert!(matches!(refused("raw", &[4, 9], "first dimension only"), Error::InvalidArgument { .. }));
     let error = refused("rav", &[4, 6], "raw");
     assert!(matches!(error, Error::NotFound { near: Some(near), .. } if near == "raw"));
     // The same shape is no change.
-    for (path, shape) in [("a", &[4, 6][..]), ("/a/", &[4, 6]), ("raw", &[4, 6]), ("scalar", &[])] {
+    for (path, shape) in
+        [("a", &[4, 6][..]), ("/a/", &[4, 6]), ("raw", &[4, 6]), ("scalar", &[]), ("strings", &[2, 1])]
+    {
         writer.resize(path, shape).unwrap();
     }
     assert_eq!(writer.commit().unwrap().generation(), generation);

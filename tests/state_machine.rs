@@ -30,6 +30,10 @@ enum Step {
     Read { array: usize, selection: SelectionRecipe },
     Append { array: usize, values: Values, seed: u64 },
     Resize { array: usize, seed: u64 },
+    InsertRows { array: usize, values: Values, seed: u64 },
+    RemoveRows { array: usize, seed: u64 },
+    Delete { entry: usize },
+    Rename { entry: usize, name: usize },
     SetAttributes { entry: usize, seed: u64 },
     CreateGroup { name: usize },
     Commit { durability: Durability },
@@ -63,6 +67,11 @@ fn step() -> impl Strategy<Value = Step> {
         9 => (number(), draw::values(), any::<u64>())
             .prop_map(|(array, values, seed)| Step::Append { array, values, seed }),
         7 => (number(), any::<u64>()).prop_map(|(array, seed)| Step::Resize { array, seed }),
+        3 => (number(), draw::values(), any::<u64>())
+            .prop_map(|(array, values, seed)| Step::InsertRows { array, values, seed }),
+        3 => (number(), any::<u64>()).prop_map(|(array, seed)| Step::RemoveRows { array, seed }),
+        1 => number().prop_map(|entry| Step::Delete { entry }),
+        2 => (number(), number()).prop_map(|(entry, name)| Step::Rename { entry, name }),
         3 => (number(), any::<u64>()).prop_map(|(entry, seed)| Step::SetAttributes { entry, seed }),
         1 => number().prop_map(|name| Step::CreateGroup { name }),
         9 => durability.prop_map(|durability| Step::Commit { durability }),
@@ -99,6 +108,11 @@ impl PartialEq for Modelled {
     }
 }
 
+/// Whether `path` is `top` or below it.
+fn is_of(path: &str, top: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl State {
     fn nth_array(&mut self, number: usize) -> Option<(&String, &mut Modelled)> {
         let count = self.arrays.len();
@@ -113,6 +127,29 @@ impl State {
                 self.groups.push(parent);
             }
         }
+    }
+
+    /// All arrays and groups.
+    fn paths(&self) -> Vec<String> {
+        self.arrays.keys().chain(&self.groups).cloned().collect()
+    }
+
+    fn delete(&mut self, top: &str) {
+        self.arrays.retain(|path, _| !is_of(path, top));
+        self.groups.retain(|path| !is_of(path, top));
+        self.attributes.retain(|path, _| !is_of(path, top));
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        let renamed = |path: String| {
+            if is_of(&path, from) { format!("{to}{}", &path[from.len()..]) } else { path }
+        };
+        self.add_parents(to);
+        self.arrays =
+            std::mem::take(&mut self.arrays).into_iter().map(|(path, it)| (renamed(path), it)).collect();
+        self.groups = std::mem::take(&mut self.groups).into_iter().map(renamed).collect();
+        self.attributes =
+            std::mem::take(&mut self.attributes).into_iter().map(|(path, it)| (renamed(path), it)).collect();
     }
 
     /// That a snapshot is this state, exactly.
@@ -256,6 +293,58 @@ impl World {
                 let shape = draw::other_shape(&it.dense.shape, &limits, *seed);
                 it.dense = it.dense.resized(&shape, &it.drawn.fill_item());
                 self.writer.as_mut().unwrap().resize(path, &shape).unwrap();
+            }
+            Step::InsertRows { array, values, seed } => {
+                let Some((path, it)) = self.staged.nth_array(*array) else { return };
+                let Some(row) = it.dense.shape.get(1..).map(|row| row.iter().product::<u64>()) else {
+                    return;
+                };
+                let (mut random, chunk) = (Random(*seed), it.chunks[0]);
+                let at = random.below(it.dense.shape[0] + 1);
+                let (at, count) = match random.below(2) {
+                    0 => (at, 1 + random.below(4)),
+                    _ => (at / chunk * chunk, chunk),
+                };
+                if row == 0 || (it.dense.shape[0] + count) * row > 4000 {
+                    return;
+                }
+                let bytes = items(&it.drawn.dtype, *values, *seed, (count * row) as usize);
+                it.dense.insert_rows(at, &bytes);
+                self.writer.as_mut().unwrap().insert_bytes(path, at, &bytes).unwrap();
+            }
+            Step::RemoveRows { array, seed } => {
+                let Some((path, it)) = self.staged.nth_array(*array) else { return };
+                let Some(&rows) = it.dense.shape.first() else { return };
+                let (mut random, chunk) = (Random(*seed), it.chunks[0]);
+                let at = random.below(rows + 1);
+                let (at, count) = match random.below(2) {
+                    0 => (at, 1 + random.below(4)),
+                    _ => (at / chunk * chunk, chunk),
+                };
+                let gone = at..(at + count).min(rows);
+                it.dense.remove_rows(gone.clone());
+                self.writer.as_mut().unwrap().remove(path, gone).unwrap();
+            }
+            Step::Delete { entry } => {
+                let paths = self.staged.paths();
+                let Some(path) = paths.get(entry % paths.len().max(1)) else { return };
+                self.writer().delete(path).unwrap();
+                self.staged.delete(path);
+            }
+            Step::Rename { entry, name } => {
+                let paths = self.staged.paths();
+                let Some(from) = paths.get(entry % paths.len().max(1)) else { return };
+                let is_array = self.staged.arrays.contains_key(from);
+                let to = if is_array { NAMES[name % NAMES.len()] } else { GROUPS[name % GROUPS.len()] };
+                let outcome = self.writer().rename(from, to);
+                if from != to && is_of(to, from) {
+                    assert!(matches!(outcome, Err(Error::InvalidArgument { .. })), "'{from}' to '{to}'");
+                } else if paths.iter().any(|path| path == to) {
+                    assert!(matches!(outcome, Err(Error::AlreadyExists { .. })), "'{from}' to '{to}'");
+                } else {
+                    outcome.unwrap();
+                    self.staged.rename(from, to);
+                }
             }
             Step::SetAttributes { entry, seed } => self.set_attributes(*entry, *seed),
             Step::CreateGroup { name } => {

@@ -4,18 +4,22 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
-//! [`append`] gathers small records for it. [`resize`]
-//! changes shapes. [`Ragged`] arrays are two arrays seen as one.
+//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items. [`Ragged`] arrays are two
+//! arrays seen as one, which [`ragged_edit`] changes together.
 
 #[cfg(feature = "write")]
 mod append;
 mod codec_spec;
 mod destination;
 mod ragged;
+#[cfg(feature = "write")]
+mod ragged_edit;
 mod raw;
 mod read;
 #[cfg(feature = "write")]
 mod resize;
+#[cfg(feature = "write")]
+mod rows;
 #[cfg(feature = "write")]
 mod spec;
 mod strided;

@@ -374,7 +374,7 @@ mod write {
     use super::super::write::{Source, WriteOptions, Writing};
     use crate::dtype::{Dtype, Element};
     use crate::error::{Error, Result};
-    use crate::format::{RaggedElement, RaggedRecord, Record};
+    use crate::format::{ArrayRecord, RaggedElement, RaggedRecord, Record};
     use crate::selection::{ResolvedSelection, Selection};
     use crate::shape::Dims;
     use crate::store::{Staged, Staging, Writer};
@@ -437,8 +437,8 @@ mod write {
             let record = RaggedRecord {
                 element,
                 shape: Dims::from(shape),
-                offsets: ArraySpec::new(Dtype::I64, [offsets.len() as u64]).record()?,
-                values: ArraySpec::new(dtype, [values.len() as u64]).record()?,
+                offsets: part(Dtype::I64, offsets.len())?,
+                values: part(dtype, values.len())?,
             };
             self.add_array(path, Record::Ragged(Box::new(record)))?;
             self.stage_write(path, |Staging { shared, frames, space, staged }| {
@@ -461,5 +461,11 @@ mod write {
                 Ok(())
             })
         }
+    }
+
+    /// One of the two arrays that a ragged array is, cut into chunks as one that may become long.
+    fn part(dtype: Dtype, len: usize) -> Result<ArrayRecord> {
+        let (chunks, blocks) = ArraySpec::new(dtype.clone(), [0]).resolved_shapes()?;
+        ArraySpec::new(dtype, [len as u64]).chunks(chunks).blocks(blocks).record()
     }
 }

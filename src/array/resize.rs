@@ -17,12 +17,15 @@ impl Writer {
     /// of the chunks that are outside it, and reads and encodes those that it cuts. Snapshots keep the shape that
     /// they have.
     ///
+    /// Of a ragged array the first dimension can have another length. Its new items are empty; an offset is
+    /// written for each, 8 bytes before compression. What is cut off takes its values with it.
+    ///
     /// # Errors
     ///
     /// [`Error::NotFound`] with a near name if there is no such array; [`Error::InvalidArgument`] for a group, for a shape of
     /// another number of dimensions, and for a raw array that would have to be cut in another dimension than its first;
-    /// [`Error::TooLarge`] for what [`Writer::create_array`] refuses, too; [`Error::Unsupported`] for a ragged array: all these
-    /// before anything is changed. [`Error::Io`] and [`Error::Corrupt`] if a chunk that is cut cannot be written or
+    /// [`Error::TooLarge`] for what [`Writer::create_array`] refuses, too; [`Error::Unsupported`] for another dimension of a
+    /// ragged array than its first: all these before anything is changed. [`Error::Io`] and [`Error::Corrupt`] if a chunk that is cut cannot be written or
     /// read; then the writer can only be dropped.
     ///
     /// ```
@@ -42,17 +45,14 @@ impl Writer {
     /// # Ok::<(), brickmap::Error>(())
     /// ```
     pub fn resize(&mut self, path: &str, shape: &[u64]) -> Result<()> {
-        let ragged = |path: &str| Error::Unsupported {
-            what: format!("resizing the ragged array '{path}'; create it with all its items"),
-        };
         match self.stage(path)?.staged {
             Staged::Array(array) if *array.record.shape == *shape => return Ok(()),
             Staged::Array(array) => check(&array.record, path, shape)?,
-            Staged::Ragged(_) => return Err(ragged(path)),
+            Staged::Ragged(_) => return self.resize_ragged(path, shape),
         }
         self.stage_write(path, |Staging { shared, frames, space, staged }| match staged {
             Staged::Array(array) => Writing::new(shared, frames, space, array, path).resize(shape),
-            Staged::Ragged(_) => Err(ragged(path)),
+            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
         })
     }
 }

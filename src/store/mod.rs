@@ -42,7 +42,9 @@ pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
 #[cfg(feature = "write")]
 pub use writer::Writer;
 #[cfg(feature = "write")]
-pub(crate) use writer::{Fate, Gathered, IndexEdit, Space, Staged, StagedArray, Staging, let_go};
+pub(crate) use writer::{
+    Fate, Gathered, IndexEdit, Space, Staged, StagedArray, StagedRagged, Staging, let_go,
+};
 
 use self::head::{Head, Roots};
 use crate::error::{Error, Result};

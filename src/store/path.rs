@@ -3,7 +3,7 @@
 use crate::error::{Damage, Error, Result};
 
 /// The longest path, in bytes.
-const MAX_PATH_LEN: usize = 1024;
+pub(super) const MAX_PATH_LEN: usize = 1024;
 
 /// A path as the catalog has it: a leading or trailing `/` of the caller's is taken off.
 pub(super) fn normalize(path: &str) -> &str {

@@ -5,7 +5,7 @@ use super::free::FreeSpace;
 use super::pins::Pin;
 use super::{Shared, path, snapshot_again, tree};
 use crate::error::{Damage, Error, Place, Result};
-use crate::format::{Record, Root};
+use crate::format::{Bounds, Record, Root};
 use once_cell::race::OnceBox;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub type Attributes = serde_json::Map<String, serde_json::Value>;
 
 /// Names that are compared with one that is not there, so that looking for it in vain stays cheap.
-const NAMES_COMPARED: usize = 4096;
+pub(super) const NAMES_COMPARED: usize = 4096;
 
 /// Everything that one commit published, and nothing later. Cloning counts a reference.
 ///
@@ -58,6 +58,15 @@ impl EntryKind {
             Record::Array(_) => EntryKind::Array,
             Record::Ragged(_) => EntryKind::Ragged,
             Record::Unknown(_) => EntryKind::Unknown,
+        }
+    }
+
+    /// What a value of the catalog is. Damage within a record is met when the array is opened, and keeps nothing else
+    /// from being listed.
+    pub(super) fn of_value(value: &[u8], bounds: Bounds) -> EntryKind {
+        match Record::parse(value, bounds) {
+            Ok(record) => EntryKind::of(&record),
+            Err(_) => EntryKind::of_first_byte(value),
         }
     }
 
@@ -143,11 +152,7 @@ impl Snapshot {
             let (path, attributes) = path::of_key(key).map_err(|damage| damage.at(self.place("")))?;
             if !attributes && !path.is_empty() {
                 let value = tree::value(self.frames()?, cell)?;
-                // Damage within a record is met when the array is opened, and keeps nothing else from being listed.
-                let kind = match Record::parse(&value, self.0.root.bounds()) {
-                    Ok(record) => EntryKind::of(&record),
-                    Err(_) => EntryKind::of_first_byte(&value),
-                };
+                let kind = EntryKind::of_value(&value, self.0.root.bounds());
                 entries.push(Entry { path: path.to_owned(), kind });
             }
             Ok(ControlFlow::Continue(()))

@@ -98,35 +98,35 @@ pub(crate) fn scan(
     from: &[u8],
     visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>,
 ) {
-    fn descend(
-        frames: &Frames,
-        pointer: &Pointer,
-        limits: &Limits<'_>,
-        from: &[u8],
-        visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        if visit(Met::Page(pointer)).is_break() {
-            return ControlFlow::Continue(());
-        }
-        let mut buf = Vec::new();
-        let page = match page(frames, pointer, limits, &mut buf) {
-            Ok(page) => page,
-            Err(error) => return visit(Met::Lost(error)),
-        };
-        let first = page.cells().partition_point(|(key, _)| *key < from);
-        let first = if page.level() > 0 { first.saturating_sub(1) } else { first };
-        for at in first..page.cells().len() {
-            let (key, cell) = &page.cells()[at];
-            match cell {
-                TreeCell::Child(below) => descend(frames, below, &limits.below(&page, at), from, visit)?,
-                cell => visit(Met::Entry { key, cell })?,
-            }
-        }
-        ControlFlow::Continue(())
+    let _stopped = scan_below(frames, root, &WHOLE, from, visit);
+}
+
+/// As [`scan`], in the part of a tree below the page that `pointer` leads to. Says whether `visit` stopped it.
+pub(super) fn scan_below(
+    frames: &Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    from: &[u8],
+    visit: &mut dyn FnMut(Met<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    if *pointer == Pointer::Null || visit(Met::Page(pointer)).is_break() {
+        return ControlFlow::Continue(());
     }
-    if *root != Pointer::Null {
-        let _stopped = descend(frames, root, &WHOLE, from, visit);
+    let mut buf = Vec::new();
+    let page = match page(frames, pointer, limits, &mut buf) {
+        Ok(page) => page,
+        Err(error) => return visit(Met::Lost(error)),
+    };
+    let first = page.cells().partition_point(|(key, _)| *key < from);
+    let first = if page.level() > 0 { first.saturating_sub(1) } else { first };
+    for at in first..page.cells().len() {
+        let (key, cell) = &page.cells()[at];
+        match cell {
+            TreeCell::Child(below) => scan_below(frames, below, &limits.below(&page, at), from, visit)?,
+            cell => visit(Met::Entry { key, cell })?,
+        }
     }
+    ControlFlow::Continue(())
 }
 
 /// Calls `visit` for each key from `from` on until it returns `Break`; the first page that cannot be read ends it.
@@ -136,8 +136,22 @@ pub(crate) fn entries(
     from: &[u8],
     mut visit: impl FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
+    entries_below(frames, root, &WHOLE, from, &mut visit).map(|_| ())
+}
+
+/// What is called for keys and their cells, until it returns `Break`.
+pub(super) type VisitEntry<'a> = dyn FnMut(&[u8], &TreeCell<'_>) -> Result<ControlFlow<()>> + 'a;
+
+/// As [`entries`], in the part of a tree below the page that `pointer` leads to. Says whether `visit` stopped it.
+pub(super) fn entries_below(
+    frames: &Frames,
+    pointer: &Pointer,
+    limits: &Limits<'_>,
+    from: &[u8],
+    visit: &mut VisitEntry<'_>,
+) -> Result<ControlFlow<()>> {
     let mut outcome = Ok(());
-    scan(frames, root, from, &mut |met| {
+    let stopped = scan_below(frames, pointer, limits, from, &mut |met| {
         let step = match met {
             Met::Page(_) => Ok(ControlFlow::Continue(())),
             Met::Entry { key, cell } => visit(key, cell),
@@ -148,5 +162,5 @@ pub(crate) fn entries(
             ControlFlow::Break(())
         })
     });
-    outcome
+    outcome.map(|()| stopped)
 }

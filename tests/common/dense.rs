@@ -90,6 +90,28 @@ impl Dense {
         resized
     }
 
+    /// Puts rows before row `at`.
+    pub(crate) fn insert_rows(&mut self, at: u64, bytes: &[u8]) {
+        let row = self.row_bytes();
+        if row > 0 {
+            let at = at as usize * row;
+            self.bytes.splice(at..at, bytes.iter().copied());
+            self.shape[0] += (bytes.len() / row) as u64;
+        }
+    }
+
+    /// Takes rows out.
+    pub(crate) fn remove_rows(&mut self, rows: std::ops::Range<u64>) {
+        let row = self.row_bytes();
+        self.bytes.drain(rows.start as usize * row..rows.end as usize * row);
+        self.shape[0] -= rows.end - rows.start;
+    }
+
+    /// Bytes of what has one index in the first dimension.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.shape[1..].iter().product::<u64>() as usize * self.itemsize
+    }
+
     /// Makes the array longer by `len` places along a dimension, with items that it returns, in C order.
     pub(crate) fn grow(&mut self, axis: usize, len: u64, items: impl FnOnce(usize) -> Vec<u8>) -> Vec<u8> {
         let before = self.shape[axis];

@@ -249,7 +249,7 @@ impl Writer {
         })
     }
 
-    fn array_record(&mut self, path: &str) -> Result<ArrayRecord> {
+    pub(super) fn array_record(&mut self, path: &str) -> Result<ArrayRecord> {
         match self.stage(path)?.staged {
             Staged::Array(array) => Ok(array.record.clone()),
             Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),

@@ -78,6 +78,15 @@ impl IndexEdit {
         Prune { frames, space, fate, visit }.node(&mut self.root, self.levels, 0)
     }
 
+    /// Calls `visit` for each chunk that has an entry, in the order of their keys.
+    pub(crate) fn for_each(
+        &self,
+        frames: &Frames,
+        visit: &mut dyn FnMut(u64, Pointer) -> Result<()>,
+    ) -> Result<()> {
+        self.root.for_each(frames, self.levels, 0, visit)
+    }
+
     /// Takes all entries out, with their keys.
     pub(crate) fn drain(&mut self, frames: &Frames, space: &mut Space) -> Result<Vec<(u64, Pointer)>> {
         let mut entries = Vec::new();
@@ -201,6 +210,28 @@ impl Node {
         match self {
             Node::Stored(pointer) => *pointer == Pointer::Null,
             Node::Edited(nodes) => nodes.iter().all(Node::is_empty),
+        }
+    }
+
+    fn for_each(
+        &self,
+        frames: &Frames,
+        levels: u8,
+        key: u64,
+        visit: &mut dyn FnMut(u64, Pointer) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Node::Stored(pointer) => index::walk(frames, *pointer, levels, key, &mut |met| match met {
+                Met::Page(_) => Ok(true),
+                Met::Chunk { key, entry } => visit(key, entry).map(|()| true),
+                Met::Lost(error) => Err(error),
+            }),
+            Node::Edited(nodes) => {
+                let level = levels.saturating_sub(1);
+                (0u64..).zip(nodes.iter()).try_for_each(|(place, node)| {
+                    node.for_each(frames, level, key | place << (FANOUT_BITS * u32::from(level)), visit)
+                })
+            }
         }
     }
 

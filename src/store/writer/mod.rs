@@ -14,6 +14,7 @@ mod free_lists;
 pub(super) mod ids;
 mod index_edit;
 mod lock;
+mod names;
 mod space;
 mod tree_edit;
 
@@ -96,7 +97,8 @@ pub(crate) enum Staged {
 
 /// The two arrays of a ragged array in a transaction.
 pub(crate) struct StagedRagged {
-    record: RaggedRecord,
+    /// Its shape counts; the records of offsets and values are those of the arrays below.
+    pub(crate) record: RaggedRecord,
     pub(crate) offsets: StagedArray,
     pub(crate) values: StagedArray,
 }
@@ -387,13 +389,19 @@ impl Writer {
     /// Enters a new name, and the groups above it that are not there.
     fn add_record(&mut self, path: &str, record: Record) -> Result<()> {
         self.changed = true;
+        self.add_parents(path)?;
+        self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())
+    }
+
+    /// Enters the groups above a name that are not there.
+    fn add_parents(&mut self, path: &str) -> Result<()> {
         for parent in path::parents(path) {
             if self.kind(parent)?.is_none() {
                 let group = Record::Group.encode();
                 self.catalog.insert(&self.frames, &mut self.space, parent.as_bytes(), group)?;
             }
         }
-        self.catalog.insert(&self.frames, &mut self.space, path.as_bytes(), record.encode())
+        Ok(())
     }
 
     /// Enters a new array or ragged array.
@@ -441,10 +449,10 @@ impl Writer {
         let path = path::normalize(path);
         if !self.staged.contains_key(path) {
             let Some(bytes) = self.catalog.get(&self.frames, path.as_bytes())? else {
-                return Err(Error::NotFound { name: path.to_owned(), near: self.near(path) });
+                return Err(self.not_found(path));
             };
-            let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
-            let record = Record::parse(&bytes, bounds).map_err(|damage| damage.at(self.place(path)))?;
+            let record =
+                Record::parse(&bytes, self.bounds()).map_err(|damage| damage.at(self.place(path)))?;
             let staged = match record {
                 Record::Array(record) => Staged::Array(Box::new(StagedArray::new(*record))),
                 Record::Ragged(record) => Staged::Ragged(Box::new(StagedRagged {
@@ -471,7 +479,7 @@ impl Writer {
     /// Makes the frames reach what was written since. A new source reaches twice as far as it must, so that a long
     /// transaction takes few of them; the bounds keep reads to what was written.
     fn cover_staged(&mut self) -> Result<()> {
-        let bounds = Bounds { end: self.space.end(), generation: self.space.generation() };
+        let bounds = self.bounds();
         if self.reach < bounds.end {
             let reach = bounds.end.saturating_mul(2).min(crate::shape::MAX_LEN);
             let source = self
@@ -484,6 +492,11 @@ impl Writer {
         }
         self.frames.set_bounds(bounds);
         Ok(())
+    }
+
+    /// The bounds of what the transaction has reached so far.
+    fn bounds(&self) -> Bounds {
+        Bounds { end: self.space.end(), generation: self.space.generation() }
     }
 
     /// Notes that there is something to commit.
@@ -508,11 +521,6 @@ impl Writer {
         *self.shared.settled.lock() = None;
         self.poisoned =
             Some(format!("the writer cannot be used after a failure ({error}); drop it and start another"));
-    }
-
-    fn near(&self, path: &str) -> Option<String> {
-        let base = self.base_snapshot().ok()?.entries().ok()?;
-        path::nearest(path, base.iter().map(|entry| &entry.path[..])).map(str::to_owned)
     }
 
     fn place(&self, path: &str) -> Place {

@@ -7,6 +7,7 @@ use crate::format::{
 };
 use crate::store::frames::Frames;
 use crate::store::tree::{self, Limits};
+use std::ops::ControlFlow;
 
 /// A changed copy of a catalog or free-space tree.
 pub(super) struct TreeEdit {
@@ -73,6 +74,17 @@ impl TreeEdit {
         }
     }
 
+    /// Calls `visit` for each key from `from` on, staged or stored, in order, until it returns `Break`. Holds one stored
+    /// page of each level.
+    pub(super) fn entries(
+        &self,
+        frames: &Frames,
+        from: &[u8],
+        visit: &mut tree::VisitEntry<'_>,
+    ) -> Result<()> {
+        self.root.entries(frames, &tree::WHOLE, from, visit).map(|_| ())
+    }
+
     /// Sets the value of `key`.
     pub(super) fn insert(
         &mut self,
@@ -81,11 +93,15 @@ impl TreeEdit {
         key: &[u8],
         value: Vec<u8>,
     ) -> Result<()> {
+        self.put(frames, space, key, Body::Value(value))
+    }
+
+    fn put(&mut self, frames: &Frames, space: &mut Space, key: &[u8], body: Body) -> Result<()> {
         if let Child::Stored(Pointer::Null) = self.root {
             self.root = Child::Edited(Box::new(Node { level: 0, cells: Vec::new() }));
         }
         let root = self.root.edit(frames, space, &tree::WHOLE)?;
-        let siblings = root.insert(frames, space, None, key, value)?;
+        let siblings = root.insert(frames, space, None, key, body)?;
         if !siblings.is_empty() {
             let level = root.level + 1;
             let first = std::mem::replace(&mut self.root, Child::Stored(Pointer::Null));
@@ -98,15 +114,47 @@ impl TreeEdit {
 
     /// Takes `key` out; `false` if it was not there.
     pub(super) fn remove(&mut self, frames: &Frames, space: &mut Space, key: &[u8]) -> Result<bool> {
-        if self.get(frames, key)?.is_none() {
-            return Ok(false);
+        let gone = self.take(frames, space, key)?;
+        if let Some(Body::Blob(pointer)) = &gone {
+            space.release_frame(pointer);
+        }
+        Ok(gone.is_some())
+    }
+
+    /// Gives what `key` has to `to` instead; `false` if it was not there. A blob stays where it is.
+    pub(super) fn rename(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        key: &[u8],
+        to: &[u8],
+    ) -> Result<bool> {
+        match self.take(frames, space, key)? {
+            Some(body) => self.put(frames, space, to, body).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn take(&mut self, frames: &Frames, space: &mut Space, key: &[u8]) -> Result<Option<Body>> {
+        if !self.has(frames, key)? {
+            return Ok(None);
         }
         let root = self.root.edit(frames, space, &tree::WHOLE)?;
-        root.remove(frames, space, None, key)?;
+        let gone = root.remove(frames, space, None, key)?;
         if root.cells.is_empty() {
             self.root = Child::Stored(Pointer::Null);
         }
-        Ok(true)
+        Ok(gone)
+    }
+
+    /// Whether there is such a key, staged or stored.
+    fn has(&self, frames: &Frames, key: &[u8]) -> Result<bool> {
+        let mut found = false;
+        self.entries(frames, key, &mut |first, _| {
+            found = first == key;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
     }
 
     /// Puts the changed pages in `batch` and gives the pointer to the root page.
@@ -131,6 +179,36 @@ impl Child {
                 Err(Error::InvalidState { what: "a tree page was not taken into memory".into() })
             }
         }
+    }
+
+    fn entries(
+        &self,
+        frames: &Frames,
+        limits: &Limits<'_>,
+        from: &[u8],
+        visit: &mut tree::VisitEntry<'_>,
+    ) -> Result<ControlFlow<()>> {
+        let node = match self {
+            Child::Stored(pointer) => return tree::entries_below(frames, pointer, limits, from, visit),
+            Child::Edited(node) => node,
+        };
+        let first = node.cells.partition_point(|cell| *cell.key < *from);
+        let first = if node.level > 0 { first.saturating_sub(1) } else { first };
+        for (at, cell) in node.cells.iter().enumerate().skip(first) {
+            let step = match &cell.body {
+                Body::Child(below) => {
+                    let high = node.cells.get(at + 1).map(|cell| &*cell.key).or(limits.high);
+                    let limits = Limits { level: node.level.checked_sub(1), low: &cell.key, high };
+                    below.entries(frames, &limits, from, visit)?
+                }
+                Body::Value(value) => visit(&cell.key, &TreeCell::Inline(value))?,
+                Body::Blob(pointer) => visit(&cell.key, &TreeCell::Blob(*pointer))?,
+            };
+            if step.is_break() {
+                return Ok(step);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn flush(&mut self, space: &mut Space, batch: &mut PageBatch) -> Result<Pointer> {
@@ -210,24 +288,24 @@ impl Node {
         space: &mut Space,
         high: Option<&[u8]>,
         key: &[u8],
-        value: Vec<u8>,
+        body: Body,
     ) -> Result<Vec<Cell>> {
         let after = self.cells.partition_point(|cell| *cell.key <= *key);
         let touched = if self.level > 0 {
             let at = after.saturating_sub(1);
             let (child, high) = self.below(frames, space, high, at)?;
-            let siblings = child.insert(frames, space, high, key, value)?;
+            let siblings = child.insert(frames, space, high, key, body)?;
             let touched = at + siblings.len();
             self.cells.splice(at + 1..at + 1, siblings);
             touched
         } else if after > 0 && *self.cells[after - 1].key == *key {
-            let old = std::mem::replace(&mut self.cells[after - 1].body, Body::Value(value));
+            let old = std::mem::replace(&mut self.cells[after - 1].body, body);
             if let Body::Blob(pointer) = old {
                 space.release_frame(&pointer);
             }
             after - 1
         } else {
-            self.cells.insert(after, Cell { key: key.into(), body: Body::Value(value) });
+            self.cells.insert(after, Cell { key: key.into(), body });
             after
         };
         Ok(self.split(touched))
@@ -260,27 +338,31 @@ impl Node {
         }
     }
 
-    fn remove(&mut self, frames: &Frames, space: &mut Space, high: Option<&[u8]>, key: &[u8]) -> Result<()> {
-        let Some(at) = self.position(key) else { return Ok(()) };
-        let gone = match &self.cells[at].body {
-            Body::Child(_) => {
-                let (node, high) = self.below(frames, space, high, at)?;
-                node.remove(frames, space, high, key)?;
-                node.cells.is_empty()
-            }
-            Body::Blob(pointer) => {
-                space.release_frame(pointer);
-                true
-            }
-            Body::Value(_) => true,
-        };
-        if gone {
-            let cell = self.cells.remove(at);
-            if at == 0 && !self.cells.is_empty() {
-                self.lower(frames, space, high, &cell.key)?;
+    /// Takes a key out; returns what it had.
+    fn remove(
+        &mut self,
+        frames: &Frames,
+        space: &mut Space,
+        high: Option<&[u8]>,
+        key: &[u8],
+    ) -> Result<Option<Body>> {
+        let Some(at) = self.position(key) else { return Ok(None) };
+        let mut gone = None;
+        if self.level > 0 {
+            let (node, high) = self.below(frames, space, high, at)?;
+            gone = node.remove(frames, space, high, key)?;
+            if !node.cells.is_empty() {
+                return Ok(gone);
             }
         }
-        Ok(())
+        let cell = self.cells.remove(at);
+        if at == 0 && !self.cells.is_empty() {
+            self.lower(frames, space, high, &cell.key)?;
+        }
+        if self.level == 0 {
+            gone = Some(cell.body);
+        }
+        Ok(gone)
     }
 
     /// Makes `low` the lower bound of the page: an inner page has it as its first key, and so have the inner pages at the
@@ -370,7 +452,7 @@ mod tests {
                     tree::Met::Entry { .. } => keys += 1,
                     tree::Met::Page(_) => {}
                 }
-                std::ops::ControlFlow::Continue(())
+                ControlFlow::Continue(())
             });
             assert_eq!(keys, COUNT - (to - from));
         }
