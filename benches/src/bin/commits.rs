@@ -3,7 +3,7 @@
 //! An array of 64 float32 columns gets one row a commit. Printed are, for each tenth of the commits, the time and the bytes
 //! given to the system for one of them, and what is in the file afterwards.
 
-use brickmap::{ArraySpec, Dtype, Durability, OpenOptions, Selection};
+use brickmap::{ArraySpec, Dtype, Durability, OpenOptions};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = directory.join(format!("brickmap-commits-{}.brick", std::process::id()));
     let store = OpenOptions::new().threads(1).durability(durability).create(&path)?;
     let mut writer = store.writer()?;
-    writer.create_array("rows", &ArraySpec::new(Dtype::F32, [0, COLUMNS]).chunks([1, COLUMNS]))?;
+    writer.create_array("rows", &ArraySpec::new(Dtype::F32, [0, COLUMNS]))?;
     println!(
         "{:>12}{:>14}{:>14}{:>12}{:>12}",
         "commits", "us a commit", "bytes each", "file KiB", "free KiB"
@@ -33,8 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let count = rows.end - rows.start;
         for row in rows {
             let items: Vec<f32> = (0..COLUMNS).map(|column| (row * COLUMNS + column) as f32).collect();
-            writer.resize("rows", &[row + 1, COLUMNS])?;
-            writer.write("rows", &Selection::new([row as i64]), &items)?;
+            writer.append("rows", 0, &items)?;
             writer.commit()?;
         }
         let (time, bytes) = (start.elapsed(), bytes_written() - before);
