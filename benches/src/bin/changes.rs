@@ -5,7 +5,7 @@
 //!
 //! `benches/changes.py` makes the volume and runs this beside python-blosc2.
 
-use brickmap::{ArraySpec, Axis, Dtype, Durability, OpenOptions, Selection, Store, Writer};
+use brickmap::{ArraySpec, Axis, Dtype, Durability, OpenOptions, Selection, Store};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
