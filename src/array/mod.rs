@@ -4,9 +4,11 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], whose unit is
-//! the chunk, and [`resize`] changes shapes. [`Ragged`] arrays are two arrays seen as one.
+//! the chunk, [`resize`] changes shapes, and [`copy`] makes arrays of others. [`Ragged`] arrays are two arrays seen as one.
 
 mod codec_spec;
+#[cfg(feature = "write")]
+mod copy;
 mod destination;
 mod ragged;
 mod raw;
@@ -21,6 +23,9 @@ mod view;
 mod write;
 
 pub use codec_spec::{Codec, Profile};
+#[cfg(feature = "write")]
+pub(crate) use copy::{Changes, Copied, Tally, bytes_to_tell, copy_array, record_of_copy};
+pub(crate) use destination::filled;
 pub use ragged::{Ragged, RaggedItems, Strings};
 #[cfg(feature = "write")]
 pub use spec::ArraySpec;
@@ -171,7 +176,7 @@ impl Array {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
         let reading = self.reading()?;
-        destination::filled(selection.len(), |memory| {
+        filled(selection.len(), |memory| {
             prepare_destination(memory, &reading.shared.pool);
             self.read_resolved(&reading, &selection, memory)
         })
@@ -229,7 +234,7 @@ impl Array {
     pub fn read_bytes(&self, selection: &Selection) -> Result<Vec<u8>> {
         let selection = selection.resolve(self.shape())?;
         let reading = self.reading()?;
-        destination::filled(self.byte_len(&selection)?, |memory| {
+        filled(self.byte_len(&selection)?, |memory| {
             prepare_destination(memory, &reading.shared.pool);
             self.read_resolved(&reading, &selection, memory)
         })

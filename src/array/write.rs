@@ -386,23 +386,31 @@ impl<'a> Writing<'a> {
 
     /// Encodes the box of items at `origin`, as they are, as a chunk of this shape.
     pub(super) fn encode_box(&self, origin: &[u64], shape: &Dims) -> Result<Encoded> {
-        let record = &self.array.record;
-        let bytes = self.read_box(origin, shape)?;
-        let strides = destination::byte_strides(shape, record.dtype.itemsize());
-        encode_items(record, shape, &Items { bytes: &bytes, offset: 0, strides })
+        self.encode_items_of(&self.reading(), origin, shape)
+    }
+
+    /// Encodes the box of items at `origin` of another array, as a chunk of this one.
+    pub(super) fn encode_items_of(
+        &self,
+        reading: &Reading<'_>,
+        origin: &[u64],
+        shape: &Dims,
+    ) -> Result<Encoded> {
+        let bytes = reading.read_box(origin, shape)?;
+        let strides = destination::byte_strides(shape, self.array.record.dtype.itemsize());
+        encode_items(&self.array.record, shape, &Items { bytes: &bytes, offset: 0, strides })
     }
 
     /// The items of a box of the array as staged, in C order.
     fn read_box(&self, origin: &[u64], shape: &[u64]) -> Result<Vec<u8>> {
+        self.reading().read_box(origin, shape)
+    }
+
+    /// The array as staged.
+    fn reading(&self) -> Reading<'_> {
         let StagedArray { record, index } = &*self.array;
-        let itemsize = record.dtype.itemsize();
-        let items = shape::product(shape).and_then(|items| items.checked_mul(itemsize as u64));
-        destination::filled(items.unwrap_or(u64::MAX), |memory| {
-            let destination = destination::Destination::contiguous(memory, shape, itemsize)?;
-            let (shared, frames, path) = (self.shared, self.frames, self.path);
-            Reading { shared, frames, record, index, path, cached: false }
-                .read(&ResolvedSelection::of_box(origin, shape), &destination)
-        })
+        let (shared, frames, path) = (self.shared, self.frames, self.path);
+        Reading { shared, frames, record, index, path, cached: false }
     }
 }
 

@@ -216,6 +216,20 @@ pub(crate) struct PieceEntry {
     pub(crate) frame: Pointer,
 }
 
+/// A pieces page, with room for the frame header, of frames with their first rows.
+#[cfg(feature = "write")]
+pub(crate) fn encode_pieces(rows: u64, pieces: &[(u64, Pointer)]) -> Vec<u8> {
+    let mut page = vec![0; FRAME_HEADER_LEN];
+    page.extend_from_slice(&(pieces.len() as u32).to_le_bytes());
+    page.extend_from_slice(&[0; 4]);
+    page.extend_from_slice(&rows.to_le_bytes());
+    for (first_row, frame) in pieces {
+        page.extend_from_slice(&first_row.to_le_bytes());
+        page.extend_from_slice(&frame.encode());
+    }
+    page
+}
+
 /// A checked pieces page.
 #[derive(Clone, Debug)]
 pub(crate) struct Pieces(pub(crate) Vec<PieceEntry>);

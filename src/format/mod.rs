@@ -32,7 +32,7 @@ pub(crate) use tree_page::{TreeCell, TreePage};
 pub(crate) use wire::checksum;
 #[cfg(feature = "write")]
 pub(crate) use {
-    chunk::{encode_chunk_header, encode_raw_table},
+    chunk::{encode_chunk_header, encode_pieces, encode_raw_table},
     index_page::encode_index_page,
     pointer::seal_frame,
     record::key_bits_of,

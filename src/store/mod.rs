@@ -16,11 +16,15 @@ mod frames;
 pub(crate) mod free;
 mod head;
 pub(crate) mod index;
+#[cfg(feature = "write")]
+mod listing;
 mod options;
 pub(crate) mod path;
 mod pins;
 #[cfg(all(test, feature = "write"))]
 mod power_loss;
+#[cfg(feature = "write")]
+mod rebuild;
 mod snapshot;
 mod token;
 pub(crate) mod tree;
@@ -35,6 +39,8 @@ pub use changes::{Change, ChangeKind};
 pub(crate) use frames::Frames;
 pub(crate) use index::{ChunkIndex, StoredIndex};
 #[cfg(feature = "write")]
+pub(crate) use listing::{Listed, Listing};
+#[cfg(feature = "write")]
 pub use options::Durability;
 pub use options::OpenOptions;
 pub(crate) use snapshot::parse_attributes;
@@ -42,7 +48,7 @@ pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
 #[cfg(feature = "write")]
 pub use writer::Writer;
 #[cfg(feature = "write")]
-pub(crate) use writer::{Fate, IndexEdit, Space, Staged, StagedArray, Staging, let_go};
+pub(crate) use writer::{Fate, IndexEdit, NewArray, Space, Staged, StagedArray, Staging, let_go};
 
 use self::head::{Head, Roots};
 use crate::error::{Error, Result};
