@@ -87,7 +87,8 @@ fn copies_match_what_they_are_of() {
         let mut made = 0;
         for (n, recut) in recuts.iter().enumerate() {
             // A codec of another array need not suit the items of this one.
-            match snapshot.copy_to("group/a", &mut copies, &format!("recut {n}"), recut.options(&case.array)) {
+            match snapshot.copy_to("group/a", &mut copies, &format!("recut {n}"), recut.options(&case.array))
+            {
                 Ok(()) => made += 1,
                 Err(Error::InvalidArgument { .. } | Error::TooLarge { .. }) if recut.codec.is_some() => {}
                 Err(error) => panic!("{recut:?}: {error}"),
@@ -332,9 +333,8 @@ fn copies_depend_on_nothing_but_what_is_copied() {
         from.copy_to("", &mut writer, "", CopyOptions::new()).unwrap();
         let copied = writer.commit().unwrap();
         for name in ["small", "many", "one", "raw"] {
-            let items = |snapshot: &Snapshot| {
-                snapshot.array(name).unwrap().read::<u8>(&Selection::all()).unwrap()
-            };
+            let items =
+                |snapshot: &Snapshot| snapshot.array(name).unwrap().read::<u8>(&Selection::all()).unwrap();
             assert!(items(&copied) == items(&snapshot), "{name}");
         }
         assert_clean(&to);
@@ -342,7 +342,9 @@ fn copies_depend_on_nothing_but_what_is_copied() {
         std::fs::read(&path).unwrap().split_off(4 * 4096)
     };
     let one = copy(1, Backend::Mmap);
-    for (threads, backend) in [(2, Backend::Mmap), (5, Backend::Mmap), (1, Backend::Pread), (2, Backend::Pread)] {
+    for (threads, backend) in
+        [(2, Backend::Mmap), (5, Backend::Mmap), (1, Backend::Pread), (2, Backend::Pread)]
+    {
         assert!(copy(threads, backend) == one, "{threads} threads, {backend:?}");
     }
 }

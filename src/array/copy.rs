@@ -24,9 +24,9 @@ const BATCH_BYTES: u64 = 64 << 20;
 /// Frames that are placed before they are copied.
 const BATCH_FRAMES: usize = 4096;
 /// Stored bytes that one thread copies at a time.
-const UNIT_BYTES: u64 = 1 << 20;
+const UNIT_BYTES: u64 = 256 << 10;
 /// Units that are copied before the caller is told.
-const UNITS_AT_ONCE: usize = 64;
+const UNITS_AT_ONCE: usize = 256;
 
 /// How far a copy of one or more arrays has come.
 pub(crate) struct Tally<'a> {

@@ -28,7 +28,9 @@ fn main() -> Outcome<()> {
         }
     }
     let directory = Path::new(&directory);
-    println!("| store | MB | work | ms | plain copy ms | speed of the plain copy |\n| --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| store | MB | work | ms | plain copy ms | speed of the plain copy |\n| --- | --- | --- | --- | --- | --- |"
+    );
     for (name, codec) in [("planes", Codec::Planes { level: 1 }), ("raw", Codec::Raw)] {
         let path = directory.join(format!("copies-{name}.brick"));
         let _ = std::fs::remove_file(&path);
@@ -45,6 +47,8 @@ fn main() -> Outcome<()> {
         };
         let (ours, plain) = to_fresh_memory(&snapshot, rounds)?;
         row("to_bytes, fresh memory", ours, plain);
+        let (ours, plain) = to_given_memory(&snapshot, rounds)?;
+        row("to_bytes_with, fresh memory", ours, plain);
         let (ours, plain) = to_touched_memory(&snapshot, rounds)?;
         row("to_bytes_with, touched memory", ours, plain);
         let (ours, plain) = to_file(&snapshot, &path, directory, rounds)?;
@@ -85,6 +89,25 @@ fn to_fresh_memory(snapshot: &Snapshot, rounds: usize) -> Outcome<(Vec<Duration>
         drop(bytes);
         let start = Instant::now();
         drop(black_box(from.clone()));
+        plain.push(start.elapsed());
+    }
+    Ok((ours, plain))
+}
+
+/// Both ways in turns, each into fresh memory that the caller has.
+fn to_given_memory(snapshot: &Snapshot, rounds: usize) -> Outcome<(Vec<Duration>, Vec<Duration>)> {
+    let from = snapshot.to_bytes()?;
+    let (mut ours, mut plain) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let start = Instant::now();
+        let mut memory: Vec<u8> = Vec::with_capacity(from.len());
+        black_box(snapshot.to_bytes_with(|_| Ok(memory.spare_capacity_mut()))?);
+        ours.push(start.elapsed());
+        drop(memory);
+        let start = Instant::now();
+        let mut memory: Vec<u8> = Vec::with_capacity(from.len());
+        memory.extend_from_slice(&from);
+        black_box(&memory);
         plain.push(start.elapsed());
     }
     Ok((ours, plain))
