@@ -58,7 +58,7 @@ impl<'a> CopyOptions<'a> {
         self
     }
 
-    /// Called on the calling thread about every 64 MiB. `Break` cancels the copy: it returns [`Error::Cancelled`], and the
+    /// Called on the calling thread before anything is copied, and about every 64 MiB. `Break` cancels the copy: it returns [`Error::Cancelled`], and the
     /// writer can only be dropped.
     pub fn progress(mut self, callback: &'a ProgressCallback<'a>) -> Self {
         self.progress = Some(callback);
@@ -231,8 +231,9 @@ impl Plan {
     fn run(self, frames: &Frames, writer: &mut Writer, options: &CopyOptions<'_>) -> Result<()> {
         let mut tally = Tally::new(frames.bounds().end, self.total, options.progress);
         let from = self.from;
-        let outcome =
-            self.entries.into_iter().try_for_each(|entry| entry.copy(&from, frames, writer, &mut tally));
+        let outcome = tally.tell(0).and_then(|()| {
+            self.entries.into_iter().try_for_each(|entry| entry.copy(&from, frames, writer, &mut tally))
+        });
         outcome.inspect_err(|error| writer.poison(error))
     }
 }

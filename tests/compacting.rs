@@ -307,9 +307,14 @@ fn damage_and_cancelling_leave_the_old_file_as_it_was() {
     let (folder, path, store) = folder(Durability::Full);
     drop(store);
     let whole = std::fs::read(&path).unwrap();
-    let stop = |_| ControlFlow::Break(());
     let store = OpenOptions::new().write(true).open(&path).unwrap();
+    let stop = |_| {
+        assert!(store.temporary_path().unwrap().is_file());
+        assert_eq!(names(folder.path()).len(), 2);
+        ControlFlow::Break(())
+    };
     assert!(matches!(store.compact(Some(&stop)), Err(Error::Cancelled)));
+    assert_eq!(store.temporary_path(), None);
     assert!(matches!(
         store.snapshot().compact_into(folder.path().join("b.brick"), Some(&stop)),
         Err(Error::Cancelled)

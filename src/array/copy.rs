@@ -52,7 +52,8 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    fn tell(&mut self, bytes: u64) -> Result<()> {
+    /// Notes that `bytes` more are done, and tells.
+    pub(crate) fn tell(&mut self, bytes: u64) -> Result<()> {
         self.progress.done = self.progress.done.saturating_add(bytes).min(self.progress.total);
         self.progress.tell(self.callback)
     }

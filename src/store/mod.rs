@@ -116,6 +116,9 @@ pub(crate) struct Shared {
     /// That the store has no name yet.
     #[cfg(feature = "write")]
     unnamed: parking_lot::Mutex<Option<create::Unnamed>>,
+    /// Where a compact store is made of this one.
+    #[cfg(feature = "write")]
+    making: parking_lot::Mutex<Option<std::path::PathBuf>>,
     /// Whether this handle published a commit that was deferred and not synced since.
     #[cfg(feature = "write")]
     deferred: std::sync::atomic::AtomicBool,
@@ -152,6 +155,8 @@ impl Shared {
             unsynced: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
             unnamed: parking_lot::Mutex::new(None),
+            #[cfg(feature = "write")]
+            making: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             deferred: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
@@ -294,10 +299,12 @@ impl Store {
     }
 
     /// Where the file is while it has not got its name: from [`OpenOptions::replace`] or
-    /// [`OpenOptions::create_on_commit`] to the first commit. For removing it when the process is interrupted.
+    /// [`OpenOptions::create_on_commit`] to the first commit. While [`Store::compact`] or [`Snapshot::compact_into`] are at
+    /// work, as the progress callback is called, where the new file is. For removing it when the process is interrupted.
     #[cfg(feature = "write")]
     pub fn temporary_path(&self) -> Option<std::path::PathBuf> {
-        self.shared.unnamed.lock().as_ref().map(|unnamed| unnamed.path().to_path_buf())
+        let unnamed = self.shared.unnamed.lock().as_ref().map(|unnamed| unnamed.path().to_path_buf());
+        unnamed.or_else(|| self.shared.making.lock().clone())
     }
 
     /// Starts a transaction. A store has one writer at a time.

@@ -23,6 +23,7 @@ impl Store {
         let (storage, lock) = make_file(&name_of(shared), true, &options)?;
         let old = (shared.storage.clone(), writer.lock());
         let store = Store::replace_held(storage, lock, Some(old), &options)?;
+        let _making = Making::note(shared, &store);
         store.fill(|writer| fill(&state, writer))?;
         // The new file has all of it.
         shared.deferred.store(false, Ordering::SeqCst);
@@ -47,9 +48,11 @@ impl Snapshot {
         path: &Path,
         fill: impl FnOnce(&mut Writer) -> Result<()>,
     ) -> Result<Store> {
-        let options = self.shared()?.options.clone().write(true).recover(false);
+        let shared = self.shared()?;
+        let options = shared.options.clone().write(true).recover(false);
         let (storage, lock) = make_free_file(path, &options)?;
         let store = Store::replace_in(storage, lock, None, &options)?;
+        let _making = Making::note(shared, &store);
         store.fill(fill)?;
         Ok(store)
     }
@@ -70,6 +73,22 @@ impl Snapshot {
     /// The option of the store that this comes from.
     pub(crate) fn threads(&self) -> Result<Option<usize>> {
         Ok(self.shared()?.options.threads)
+    }
+}
+
+/// Tells where a new store is made of another one, while it lives.
+struct Making<'a>(&'a Shared);
+
+impl<'a> Making<'a> {
+    fn note(of: &'a Shared, new: &Store) -> Making<'a> {
+        *of.making.lock() = new.temporary_path();
+        Making(of)
+    }
+}
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        *self.0.making.lock() = None;
     }
 }
 
