@@ -42,12 +42,12 @@ impl Stripe {
         let joined = &self.written[first..after];
         let start = joined.first().map_or(range.start, |before| before.start.min(range.start));
         let end = joined.last().map_or(range.end, |behind| behind.end.max(range.end));
-        self.written.splice(first..after, [start..end]);
+        self.written.splice(first..after, std::iter::once(start..end));
         Ok(())
     }
 
     fn is_filled(&self) -> bool {
-        self.written[..] == [0..self.memory.len()]
+        self.written.first() == Some(&(0..self.memory.len()))
     }
 }
 
@@ -59,11 +59,11 @@ impl Target {
 
     /// Gives `work` one that writes to `memory` for as long as that runs, and returns the memory; `None` if not all of it
     /// was written.
-    pub(crate) fn fill<'a, E>(
-        memory: &'a mut [MaybeUninit<u8>],
+    pub(crate) fn fill<E>(
+        memory: &mut [MaybeUninit<u8>],
         head: usize,
         work: impl FnOnce(Arc<Target>) -> Result<(), E>,
-    ) -> Result<Option<&'a mut [u8]>, E> {
+    ) -> Result<Option<&mut [u8]>, E> {
         /// Takes the memory back, whoever still has the target.
         struct Loan(Arc<Target>);
         impl Drop for Loan {
@@ -218,14 +218,15 @@ mod tests {
 
     const HEAD: usize = 100;
 
-    fn fill(len: usize, parts: &[Range<usize>]) -> io::Result<Option<Vec<u8>>> {
+    /// Fills memory by writes of these bounds, in their order.
+    fn fill(len: usize, parts: &[(usize, usize)]) -> io::Result<Option<Vec<u8>>> {
         let mut memory = vec![MaybeUninit::uninit(); len];
         let mut kept = None;
         let filled = Target::fill(&mut memory, HEAD, |target| {
             kept = Some(target.clone());
-            for part in parts {
-                let bytes: Vec<u8> = part.clone().map(|n| n as u8).collect();
-                target.write_at(part.start as u64, &bytes)?;
+            for &(start, end) in parts {
+                let bytes: Vec<u8> = (start..end).map(|n| n as u8).collect();
+                target.write_at(start as u64, &bytes)?;
             }
             Ok::<(), io::Error>(())
         })
@@ -239,23 +240,23 @@ mod tests {
 
     #[test]
     fn memory_is_filled_or_not_given_back() {
-        let len = 3 * STRIPE + 7;
-        let (middle, end) = (STRIPE + 9, len);
+        let end = 3 * STRIPE + 7;
+        let middle = STRIPE + 9;
         for parts in [
-            vec![0..len],
-            vec![0..HEAD, HEAD..middle, middle..end],
-            vec![middle..end, 50..middle, 0..50],
-            vec![0..HEAD, middle..end, 200..middle, HEAD..200],
-            vec![0..10, 0..HEAD, HEAD..end, middle..middle + 1],
+            vec![(0, end)],
+            vec![(0, HEAD), (HEAD, middle), (middle, end)],
+            vec![(middle, end), (50, middle), (0, 50)],
+            vec![(0, HEAD), (middle, end), (200, middle), (HEAD, 200)],
+            vec![(0, 10), (0, HEAD), (HEAD, end), (middle, middle + 1)],
         ] {
-            let bytes = fill(len, &parts).unwrap().unwrap();
+            let bytes = fill(end, &parts).unwrap().unwrap();
             assert!(bytes.iter().enumerate().all(|(n, byte)| *byte == n as u8), "{parts:?}");
         }
-        for parts in [vec![0..len - 1], vec![0..middle, middle + 1..end], vec![HEAD + 1..end]] {
-            assert_eq!(fill(len, &parts).unwrap(), None, "{parts:?}");
+        for parts in [vec![(0, end - 1)], vec![(0, middle), (middle + 1, end)], vec![(HEAD + 1, end)]] {
+            assert_eq!(fill(end, &parts).unwrap(), None, "{parts:?}");
         }
-        assert!(fill(len, &[0..len + 1]).is_err());
-        assert_eq!(fill(HEAD - 1, &[0..1]).unwrap(), None);
+        assert!(fill(end, &[(0, end + 1)]).is_err());
+        assert_eq!(fill(HEAD - 1, &[(0, 1)]).unwrap(), None);
     }
 
     #[test]
