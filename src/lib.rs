@@ -35,6 +35,8 @@
 //! - [`Selection`] says which items are read or written, with NumPy's semantics.
 //! - [`Writer`] is a transaction: it creates arrays ([`ArraySpec`], [`Codec`]), writes selections, and publishes all of it
 //!   with one commit.
+//! - [`Snapshot::copy_to`] and [`Writer::copy`] copy arrays and groups ([`CopyOptions`]), [`Store::compact`] and
+//!   [`Snapshot::compact_into`] whole stores, and [`Snapshot::to_bytes`] makes the bytes of one in memory.
 //! - [`Dtype`] is what items are; [`Element`] ties Rust types to it.
 //! - [`Store::verify`] walks a whole file and names what is damaged, in a [`Report`].
 //! - [`Error`] is everything that can go wrong.
@@ -53,6 +55,10 @@
 
 mod array;
 mod codec;
+#[cfg(feature = "write")]
+mod compact;
+#[cfg(feature = "write")]
+mod copy;
 mod dtype;
 mod error;
 mod format;
@@ -71,6 +77,8 @@ pub use array::{ArraySpec, Strided, WriteOptions};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use codec::bench as codec_bench;
+#[cfg(feature = "write")]
+pub use copy::CopyOptions;
 pub use dtype::{ByteOrder, Dtype, Element, MAX_ITEMSIZE, TimeBase, TimeUnit, VoidType};
 pub use error::{Error, Place, Result};
 pub use progress::{Progress, ProgressCallback};

@@ -13,12 +13,12 @@ mod print;
 mod progress;
 mod terminal;
 
-use crate::command::{convert, demo, info, ls, read, verify, watch};
+use crate::command::{compact, convert, demo, info, ls, read, verify, watch};
 use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Looks into brick files, reads, converts and verifies them.
+/// Looks into brick files, reads, converts, verifies and compacts them.
 ///
 /// A brick file holds named n-d arrays in small compressed blocks, so that any slice is read without the rest.
 #[derive(Parser)]
@@ -47,6 +47,7 @@ enum Command {
     Read(read::Arguments),
     Convert(convert::Arguments),
     Verify(verify::Arguments),
+    Compact(compact::Arguments),
     Watch(watch::Arguments),
 }
 
@@ -82,6 +83,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Read(arguments) => read::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Compact(arguments) => compact::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
     }
 }

@@ -4,12 +4,14 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
-//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items. [`Ragged`] arrays are two
-//! arrays seen as one, which [`ragged_edit`] changes together.
+//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items; [`copy`] makes arrays of others.
+//! [`Ragged`] arrays are two arrays seen as one, which [`ragged_edit`] changes together.
 
 #[cfg(feature = "write")]
 mod append;
 mod codec_spec;
+#[cfg(feature = "write")]
+mod copy;
 mod destination;
 mod ragged;
 #[cfg(feature = "write")]
@@ -28,6 +30,9 @@ mod view;
 mod write;
 
 pub use codec_spec::{Codec, Profile};
+#[cfg(feature = "write")]
+pub(crate) use copy::{Changes, Copied, Tally, bytes_to_tell, copy_array, record_of_copy};
+pub(crate) use destination::filled;
 pub use ragged::{Ragged, RaggedItems, Strings};
 #[cfg(feature = "write")]
 pub use spec::ArraySpec;
@@ -180,7 +185,7 @@ impl Array {
         self.check_dtype::<T>()?;
         let selection = selection.resolve(self.shape())?;
         let reading = self.reading()?;
-        destination::filled(selection.len(), |memory| {
+        filled(selection.len(), |memory| {
             prepare_destination(memory, &reading.shared.pool);
             self.read_resolved(&reading, &selection, memory)
         })
@@ -238,7 +243,7 @@ impl Array {
     pub fn read_bytes(&self, selection: &Selection) -> Result<Vec<u8>> {
         let selection = selection.resolve(self.shape())?;
         let reading = self.reading()?;
-        destination::filled(self.byte_len(&selection)?, |memory| {
+        filled(self.byte_len(&selection)?, |memory| {
             prepare_destination(memory, &reading.shared.pool);
             self.read_resolved(&reading, &selection, memory)
         })

@@ -151,6 +151,17 @@ impl<'a> Reading<'a> {
         self.run(selection, &regions, destination)
     }
 
+    /// The items of a box, in C order.
+    #[cfg(feature = "write")]
+    pub(super) fn read_box(&self, origin: &[u64], shape: &[u64]) -> Result<Vec<u8>> {
+        let itemsize = self.record.dtype.itemsize();
+        let items = shape::product(shape).and_then(|items| items.checked_mul(itemsize as u64));
+        super::destination::filled(items.unwrap_or(u64::MAX), |memory| {
+            let destination = Destination::contiguous(memory, shape, itemsize)?;
+            self.read(&ResolvedSelection::of_box(origin, shape), &destination)
+        })
+    }
+
     /// Finds what the items of one chunk come from.
     fn plan(
         &self,

@@ -18,10 +18,14 @@ mod mmap;
 #[cfg(feature = "write")]
 mod naming;
 mod pages;
+#[cfg(feature = "write")]
+mod target;
 
 pub(crate) use file::FileStorage;
 pub(crate) use memory::MemoryStorage;
 pub(crate) use pages::prepare_destination;
+#[cfg(feature = "write")]
+pub(crate) use target::Target;
 
 use std::io;
 use std::ops::Range;
@@ -93,6 +97,12 @@ pub(crate) trait Storage: Send + Sync {
     /// Writes all of `bytes` at `offset`.
     #[cfg(feature = "write")]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether it is only counted how far is written, so that what would be written need not be read.
+    #[cfg(feature = "write")]
+    fn only_counts(&self) -> bool {
+        false
+    }
 
     /// Waits until what was written is on the disk.
     #[cfg(feature = "write")]

@@ -19,13 +19,16 @@ const ATTEMPTS: usize = 100;
 /// A file, and the lock that keeps writers out of it.
 type Locked = (Arc<dyn Storage>, WriterLock);
 
+/// The same, of a file whose writer has the lock too.
+pub(super) type Held = (Arc<dyn Storage>, Arc<WriterLock>);
+
 /// A store that is not to be seen under its name before its first commit.
 pub(super) struct Unnamed {
     storage: Arc<dyn Storage>,
     /// Held until the file has its name. The writers of the store have it too.
     pub(super) lock: Arc<WriterLock>,
     /// What has the name, and the lock that keeps its writers out.
-    old: Option<Locked>,
+    old: Option<Held>,
     named: bool,
 }
 
@@ -101,6 +104,16 @@ impl Store {
         old: Option<Locked>,
         options: &OpenOptions,
     ) -> Result<Store> {
+        Store::replace_held(storage, lock, old.map(|(old, lock)| (old, Arc::new(lock))), options)
+    }
+
+    /// As [`Store::replace_in`], of a file whose writer's lock others hold too.
+    pub(super) fn replace_held(
+        storage: Arc<dyn Storage>,
+        lock: WriterLock,
+        old: Option<Held>,
+        options: &OpenOptions,
+    ) -> Result<Store> {
         let lock = Arc::new(lock);
         let unnamed = Unnamed { storage: storage.clone(), lock, old, named: false };
         write_new_store(&*storage, false).map_err(|error| failed(storage.name(), "create a store", error))?;
@@ -152,7 +165,7 @@ pub(super) fn write_new_store(storage: &dyn Storage, wait: bool) -> io::Result<(
 }
 
 /// As [`make_file`], for a name that must be free.
-fn make_free_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
+pub(super) fn make_free_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::AlreadyExists { name: path.display().to_string() });
     }
@@ -160,7 +173,7 @@ fn make_free_file(path: &Path, options: &OpenOptions) -> Result<Locked> {
 }
 
 /// Makes a file for `path` under its temporary name, and locks it.
-fn make_file(path: &Path, private: bool, options: &OpenOptions) -> Result<Locked> {
+pub(super) fn make_file(path: &Path, private: bool, options: &OpenOptions) -> Result<Locked> {
     for _ in 0..ATTEMPTS {
         let storage: Arc<dyn Storage> = match FileStorage::create(path, private, options.backend) {
             Ok(storage) => Arc::new(storage),

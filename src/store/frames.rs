@@ -114,7 +114,7 @@ impl Frames {
     }
 
     /// Bytes that are not what a pointer or checksum says: damage, unless they may have been used again.
-    fn lost(&self, damage: Damage, offset: u64) -> Error {
+    pub(crate) fn lost(&self, damage: Damage, offset: u64) -> Error {
         let generation = self.bounds.generation;
         let moved =
             |shared: &Arc<Shared>| shared.roots().is_ok_and(|roots| roots.newest.generation != generation);

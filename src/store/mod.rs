@@ -16,11 +16,15 @@ mod frames;
 pub(crate) mod free;
 mod head;
 pub(crate) mod index;
+#[cfg(feature = "write")]
+mod listing;
 mod options;
 pub(crate) mod path;
 mod pins;
 #[cfg(all(test, feature = "write"))]
 mod power_loss;
+#[cfg(feature = "write")]
+mod rebuild;
 mod snapshot;
 mod token;
 pub(crate) mod tree;
@@ -35,6 +39,8 @@ pub use changes::{Change, ChangeKind};
 pub(crate) use frames::Frames;
 pub(crate) use index::{ChunkIndex, StoredIndex};
 #[cfg(feature = "write")]
+pub(crate) use listing::{Listed, Listing};
+#[cfg(feature = "write")]
 pub use options::Durability;
 pub use options::OpenOptions;
 pub(crate) use snapshot::parse_attributes;
@@ -43,7 +49,7 @@ pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
 pub use writer::Writer;
 #[cfg(feature = "write")]
 pub(crate) use writer::{
-    Fate, Gathered, IndexEdit, Space, Staged, StagedArray, StagedRagged, Staging, let_go,
+    Fate, Gathered, IndexEdit, NewArray, Space, Staged, StagedArray, StagedRagged, Staging, let_go,
 };
 
 use self::head::{Head, Roots};
@@ -112,6 +118,9 @@ pub(crate) struct Shared {
     /// That the store has no name yet.
     #[cfg(feature = "write")]
     unnamed: parking_lot::Mutex<Option<create::Unnamed>>,
+    /// Where a compact store is made of this one.
+    #[cfg(feature = "write")]
+    making: parking_lot::Mutex<Option<std::path::PathBuf>>,
     /// Whether this handle published a commit that was deferred and not synced since.
     #[cfg(feature = "write")]
     deferred: std::sync::atomic::AtomicBool,
@@ -148,6 +157,8 @@ impl Shared {
             unsynced: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
             unnamed: parking_lot::Mutex::new(None),
+            #[cfg(feature = "write")]
+            making: parking_lot::Mutex::new(None),
             #[cfg(feature = "write")]
             deferred: std::sync::atomic::AtomicBool::new(false),
             #[cfg(feature = "write")]
@@ -290,10 +301,12 @@ impl Store {
     }
 
     /// Where the file is while it has not got its name: from [`OpenOptions::replace`] or
-    /// [`OpenOptions::create_on_commit`] to the first commit. For removing it when the process is interrupted.
+    /// [`OpenOptions::create_on_commit`] to the first commit. While [`Store::compact`] or [`Snapshot::compact_into`] are at
+    /// work, as the progress callback is called, where the new file is. For removing it when the process is interrupted.
     #[cfg(feature = "write")]
     pub fn temporary_path(&self) -> Option<std::path::PathBuf> {
-        self.shared.unnamed.lock().as_ref().map(|unnamed| unnamed.path().to_path_buf())
+        let unnamed = self.shared.unnamed.lock().as_ref().map(|unnamed| unnamed.path().to_path_buf());
+        unnamed.or_else(|| self.shared.making.lock().clone())
     }
 
     /// Starts a transaction. A store has one writer at a time.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod compact;
 pub(crate) mod convert;
 pub(crate) mod demo;
 mod describe;

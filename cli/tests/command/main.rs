@@ -1,5 +1,6 @@
 //! What the command does, as a user sees it: what it prints, which files it leaves, which exit codes it gives.
 
+mod compacting;
 mod converting;
 mod demo;
 mod errors;

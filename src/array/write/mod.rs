@@ -357,6 +357,17 @@ impl<'a> Writing<'a> {
         self.finish(waiting)
     }
 
+    /// Writes all items of one chunk, which are given in C order.
+    pub(super) fn write_chunk(&mut self, chunk: &Dims, bytes: &[u8]) -> Result<()> {
+        let (origin, shape) = (self.array.record.chunk_origin(chunk), self.array.record.chunk_limit(chunk));
+        let selection = ResolvedSelection::of_box(&origin, &shape);
+        let strides = destination::byte_strides(&shape, self.array.record.dtype.itemsize());
+        let change = Change { selection: &selection, source: &Source::new(bytes, 0, strides) };
+        let target = Target { chunk: chunk.clone(), cut: None };
+        let placed = self.write_batch(&[target], Some(&change), Placed::default())?;
+        self.finish(placed)
+    }
+
     /// Writes chunks anew of which the array's edge is to cut off a part.
     pub(super) fn cut(&mut self, targets: &[Target]) -> Result<()> {
         let mut waiting = Placed::default();
@@ -463,14 +474,8 @@ impl<'a> Writing<'a> {
     /// The items of a box of the array as staged, in C order.
     fn read_box(&self, origin: &[u64], shape: &[u64]) -> Result<Vec<u8>> {
         let StagedArray { record, index, .. } = &*self.array;
-        let itemsize = record.dtype.itemsize();
-        let items = shape::product(shape).and_then(|items| items.checked_mul(itemsize as u64));
-        destination::filled(items.unwrap_or(u64::MAX), |memory| {
-            let destination = destination::Destination::contiguous(memory, shape, itemsize)?;
-            let (shared, frames, path) = (self.shared, self.frames, self.path);
-            Reading { shared, frames, record, index, path, cached: false }
-                .read(&ResolvedSelection::of_box(origin, shape), &destination)
-        })
+        let (shared, frames, path) = (self.shared, self.frames, self.path);
+        Reading { shared, frames, record, index, path, cached: false }.read_box(origin, shape)
     }
 }
 

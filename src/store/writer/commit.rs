@@ -244,7 +244,7 @@ impl Writer {
     }
 
     /// The newest state, which this writer published or began with: while it holds its lock no pin can come too late.
-    pub(super) fn base_snapshot(&self) -> Result<Snapshot> {
+    pub(in crate::store) fn base_snapshot(&self) -> Result<Snapshot> {
         let pin = self.shared.pins.pin(self.base.generation)?;
         snapshot_of(&self.shared, self.base.clone(), pin)
     }

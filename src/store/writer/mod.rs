@@ -8,6 +8,7 @@
 //! disk, and publishes a root.
 
 mod commit;
+mod copy;
 #[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
 mod far;
 mod free_lists;
@@ -18,6 +19,7 @@ mod names;
 mod space;
 mod tree_edit;
 
+pub(crate) use copy::NewArray;
 pub(crate) use index_edit::{Fate, IndexEdit};
 pub(super) use lock::WriterLock;
 pub(crate) use space::Space;

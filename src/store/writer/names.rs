@@ -195,7 +195,7 @@ impl Writer {
         Error::NotFound { name: path.to_owned(), near: self.near(path) }
     }
 
-    fn near(&self, path: &str) -> Option<String> {
+    pub(super) fn near(&self, path: &str) -> Option<String> {
         let mut names: Vec<String> = Vec::new();
         // What cannot be listed cannot be offered either.
         let _ = self.catalog.entries(&self.frames, b"", &mut |key, _| {
