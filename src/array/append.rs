@@ -180,7 +180,7 @@ fn put(staging: Staging<'_>, path: &str, axis: usize, len: u64, bytes: &[u8]) ->
     )
 }
 
-fn array_of<'a>(staged: &'a mut Staged, path: &str) -> Result<&'a mut StagedArray> {
+pub(super) fn array_of<'a>(staged: &'a mut Staged, path: &str) -> Result<&'a mut StagedArray> {
     match staged {
         Staged::Array(array) => Ok(array),
         Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),

@@ -90,7 +90,7 @@ pub(crate) fn record_of_copy(record: &ArrayRecord, changes: &Changes) -> Result<
 }
 
 /// Whether the frames of one array can be those of the other.
-fn are_stored_alike(one: &ArrayRecord, other: &ArrayRecord) -> bool {
+pub(super) fn are_stored_alike(one: &ArrayRecord, other: &ArrayRecord) -> bool {
     let coding = |record: &ArrayRecord| {
         (record.layout, record.coding, record.profile, record.level, record.word, record.stride)
     };
@@ -121,10 +121,18 @@ pub(crate) fn copy_array(from: &Copied<'_>, to: NewArray<'_>, tally: &mut Tally<
     let Copied { frames, record, path } = *from;
     let reading = Reading { shared: to.shared, frames, record, index: &index, path, cached: false };
     if are_stored_alike(record, &to.array.record) {
-        Copying { from: &reading, to, tally, payloads: 0..0, batch: Batch::default() }.run()
+        let shift = Dims::from_elem(0, record.shape.len());
+        Copying { from: &reading, to, shift, tally, payloads: 0..0, batch: Batch::default() }.run()
     } else {
         copy_anew(&reading, to, tally)
     }
+}
+
+/// Copies the chunks of `from`, as they are stored, to places of `to` that are `shift` chunks further, where nothing is. The
+/// arrays must be stored alike.
+pub(super) fn copy_chunks(from: &Reading<'_>, to: NewArray<'_>, shift: Dims) -> Result<()> {
+    let mut tally = Tally::new(from.frames.bounds().end, 0, None);
+    Copying { from, to, shift, tally: &mut tally, payloads: 0..0, batch: Batch::default() }.run()
 }
 
 /// Calls `visit` for each stored chunk in the order of keys, with what of it lies inside the array.
@@ -166,6 +174,8 @@ fn for_each_stored(
 struct Copying<'a, 'b, 't> {
     from: &'a Reading<'a>,
     to: NewArray<'b>,
+    /// How many chunks further each one goes.
+    shift: Dims,
     tally: &'b mut Tally<'t>,
     /// In the raw layout: the run that the payloads of the chunks to come will have.
     payloads: Range<u64>,
@@ -265,7 +275,8 @@ impl<'a> Copying<'a, '_, '_> {
             }
         };
         let NewArray { array, frames, space, .. } = &mut self.to;
-        let gone = array.put(frames, space, chunk, new, stored, &[])?;
+        let chunk: Dims = chunk.iter().zip(&self.shift).map(|(at, shift)| at + shift).collect();
+        let gone = array.put(frames, space, &chunk, new, stored, &[])?;
         gone.into_iter().for_each(|(extent, birth)| space.release(extent, birth));
         Ok(())
     }

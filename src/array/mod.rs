@@ -4,12 +4,14 @@
 //!
 //! An [`Array`] is an array in a snapshot. Its reads resolve a [`Selection`] and go through [`read`], the one read
 //! path, to a [`destination`]. An [`ArraySpec`] says what a new array is like; writes go through [`write`], the one write path, and
-//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items; [`copy`] makes arrays of others.
+//! [`append`] gathers small records for it. [`resize`] changes shapes, and [`rows`] moves items; [`copy`] and [`concatenate`] make arrays of others.
 //! [`Ragged`] arrays are two arrays seen as one, which [`ragged_edit`] changes together.
 
 #[cfg(feature = "write")]
 mod append;
 mod codec_spec;
+#[cfg(feature = "write")]
+mod concatenate;
 #[cfg(feature = "write")]
 mod copy;
 mod destination;

@@ -41,9 +41,11 @@ pub(crate) fn hear(lines: &mut impl Iterator<Item = std::io::Result<String>>, wh
         .unwrap_or_else(|| panic!("no '{what}'"))
 }
 
+/// Says a line, in one write: nothing that another process says to the same pipe comes in between.
 pub(crate) fn say(text: &str) {
-    println!("{text}");
-    std::io::stdout().flush().unwrap();
+    let mut out = std::io::stdout();
+    out.write_all(format!("{text}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
 }
 
 /// The system calls that a part makes: lines of strace, without those of the start of the program.
