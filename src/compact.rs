@@ -33,7 +33,7 @@ impl Store {
     /// let store = Store::create(&path)?;
     /// let mut writer = store.writer()?;
     /// writer.create_array("a", &ArraySpec::new(Dtype::U8, [1000]))?;
-    /// for n in 0..9 {
+    /// for n in 0..9u8 {
     ///     writer.write("a", &Selection::all(), &[n; 1000])?;
     ///     writer.commit()?;
     /// }

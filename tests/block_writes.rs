@@ -19,7 +19,8 @@ fn damaged(path: &Path) -> Vec<u32> {
     let items = noise(SHAPE[0] * SHAPE[1], 1);
     let store = Store::create(path).unwrap();
     let mut writer = store.writer().unwrap();
-    let spec = ArraySpec::new(Dtype::U32, SHAPE).chunks(SHAPE).blocks([16, 16]).codec(Codec::Zstd { level: 1 });
+    let spec =
+        ArraySpec::new(Dtype::U32, SHAPE).chunks(SHAPE).blocks([16, 16]).codec(Codec::Zstd { level: 1 });
     writer.create_array("a", &spec).unwrap();
     writer.write("a", &Selection::all(), &items).unwrap();
     writer.commit().unwrap();
@@ -54,8 +55,10 @@ fn covered_blocks_are_not_decoded_and_others_are_checked() {
     // Beside it: the block would be copied. In a part of it: it would be decoded.
     for selection in [Selection::from((40..50, 40..50)), Selection::from((3, 20))] {
         let mut writer = store.writer().unwrap();
-        let count = if selection.axes().len() == 2 && selection == Selection::from((3, 20)) { 1 } else { 100 };
-        let outcome = writer.write("a", &selection, &noise(count, 2)).and_then(|()| writer.commit().map(drop));
+        let count =
+            if selection.axes().len() == 2 && selection == Selection::from((3, 20)) { 1 } else { 100 };
+        let outcome =
+            writer.write("a", &selection, &noise(count, 2)).and_then(|()| writer.commit().map(drop));
         assert_eq!(block_of(outcome.unwrap_err()), Some(1));
         assert!(matches!(writer.commit(), Err(Error::InvalidState { .. })), "the writer is done for");
     }

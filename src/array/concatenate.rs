@@ -77,7 +77,8 @@ impl Writer {
             chunks[axis] = chunks[axis].max(total);
         }
         let spec = |shape: Vec<u64>| {
-            let spec = ArraySpec::new(record.dtype.clone(), shape).codec(first.codec()).chunks(chunks.clone());
+            let spec =
+                ArraySpec::new(record.dtype.clone(), shape).codec(first.codec()).chunks(chunks.clone());
             spec.blocks(record.blocks.to_vec()).fill_bytes(&record.fill)
         };
         // What cannot be is said before there is anything of it.

@@ -51,6 +51,34 @@ pub(crate) fn choose(
         .map_or(Filter::RAW, |best| best.1)
 }
 
+/// Whether a filter still brings data like this sample to its reader about as soon as others would. Takes as long as writing
+/// the sample four times: one of each kind of filter is tried.
+pub(crate) fn is_still_right(
+    filter: Filter,
+    sample: &[u8],
+    itemsize: usize,
+    component: usize,
+    strides: &[u32],
+    profile: Profile,
+    level: i32,
+) -> bool {
+    /// Another filter must be this many times better.
+    const BETTER: f64 = 1.1;
+    let mut stored = Vec::new();
+    let mut cost = |filter: Filter| {
+        stored.clear();
+        with_encoder(|encoder| {
+            encoder.encode_at_cost(filter, profile, level, sample, itemsize, &mut stored).1
+        })
+    };
+    let now = cost(filter);
+    let kinds = [Coding::Planes, Coding::Zstd, Coding::Delta];
+    let all = candidates(itemsize, component, strides);
+    let mut others =
+        kinds.iter().filter_map(|kind| all.iter().find(|other| other.coding == *kind && **other != filter));
+    others.all(|other| now <= cost(*other) * BETTER)
+}
+
 /// The filters to try, each once, simple ones first: of equals the first is taken.
 pub(super) fn candidates(itemsize: usize, component: usize, strides: &[u32]) -> Vec<Filter> {
     let word = |size: usize| u8::try_from(size).unwrap_or(0);

@@ -40,7 +40,7 @@ use crate::error::Damage;
 
 pub(crate) use block::OpenBlock;
 #[cfg(feature = "write")]
-pub(crate) use choose::choose;
+pub(crate) use choose::{choose, is_still_right};
 #[cfg(feature = "write")]
 pub(crate) use cost::Profile;
 pub(crate) use decode::with_decoder;

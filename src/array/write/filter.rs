@@ -1,123 +1,70 @@
-//! What a chunk is encoded with: what it was before, unless the data changed character.
+//! What a chunk is encoded with: what it, or the chunk before, was encoded with, unless the data changed character.
 
-use super::plan::{Block, Plan};
+use super::plan::Plan;
 use super::{Change, Writing};
-use crate::codec::{Coding, Filter, Profile, choose};
+use crate::codec::{Coding, Filter, Profile, choose, is_still_right};
 use crate::error::Result;
 use crate::format::{ArrayRecord, CODING_CHOSEN, ChunkHeader};
-use crate::shape::{self, Dims};
 use smallvec::SmallVec;
 
 /// Blocks of a chunk on which the codings are tried.
 const SAMPLES: u64 = 6;
-/// Blocks on which it is seen whether the data is like what came before.
+/// Blocks among which one is looked for that tells whether a filter is still right.
 const GLANCES: u64 = 3;
-/// Data is like what came before if the same filter makes at most this many times more or less of it.
-const ALIKE: f64 = 1.3;
 /// Frames of fewer bytes do not tell what data is like.
 const TELLING_BYTES: u64 = 64 << 10;
 
-/// A filter, and what it made of data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) filter: Filter,
-    /// Stored bytes for each byte of the blocks that are not constant; `None` if all are.
-    ratio: Option<f64>,
-}
-
-impl Known {
-    /// What a frame was encoded with; `None` if that is not possible or not known (SPEC.md §12.1: it is no rule for
-    /// readers).
-    pub(super) fn of(record: &ArrayRecord, header: &ChunkHeader<'_>) -> Option<Known> {
-        let coding = Coding::from_id(header.coding).ok()?;
-        let filter = Filter { coding, word: header.word, stride: header.stride.max(1) };
-        let right = filter.fits(record.dtype.itemsize()) && filter.recorded_stride() == header.stride;
-        if !right {
-            return None;
-        }
-        let mut sum = Sum::default();
-        for number in 0..header.block_count() {
-            let at = shape::coordinates(number, &header.block_grid)?;
-            let corner: Dims = at.iter().zip(&record.blocks).map(|(at, len)| at * len).collect();
-            let items = shape::product(&shape::clip(&corner, &record.blocks, &header.valid))?;
-            let bytes = items.saturating_mul(record.dtype.itemsize() as u64);
-            let entry = header.block(number, bytes).ok()?;
-            sum.add(entry.coding == Coding::Constant.id(), entry.extent.len, bytes);
-        }
-        Some(Known { filter, ratio: sum.ratio() })
-    }
-}
-
-/// What was made of some blocks.
-#[derive(Default)]
-struct Sum {
-    stored: u64,
-    bytes: u64,
-}
-
-impl Sum {
-    fn add(&mut self, constant: bool, stored: u64, bytes: u64) {
-        if !constant {
-            self.stored = self.stored.saturating_add(stored);
-            self.bytes = self.bytes.saturating_add(bytes);
-        }
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        (self.bytes > 0).then(|| self.stored as f64 / self.bytes as f64)
-    }
+/// What a frame was encoded with; `None` if that is not possible or not known: to readers it makes no difference (SPEC.md
+/// §12.1).
+pub(super) fn recorded(record: &ArrayRecord, header: &ChunkHeader<'_>) -> Option<Filter> {
+    let coding = Coding::from_id(header.coding).ok()?;
+    let filter = Filter { coding, word: header.word, stride: header.stride.max(1) };
+    let right = filter.fits(record.dtype.itemsize()) && filter.recorded_stride() == header.stride;
+    right.then_some(filter)
 }
 
 impl Writing<'_> {
-    /// Settles the filter of a planned frame; `before` is that of a frame of the same write. Returns whether it was
-    /// chosen anew.
+    /// Settles the filter of a planned frame; `before` is that of a frame of the same write.
     pub(super) fn settle_filter(
         &self,
         plan: &mut Plan<'_>,
         change: Option<&Change<'_>>,
-        before: Option<Known>,
-    ) -> Result<bool> {
+        before: Option<Filter>,
+    ) -> Result<()> {
         let record = &self.array.record;
         if record.coding != CODING_CHOSEN {
             plan.filter = asked_filter(record);
-            return Ok(false);
+            return Ok(());
         }
         let (touched, count) = (plan.touched_count(), plan.blocks.len() as u64);
         let small = plan.bytes(record.dtype.itemsize()) < TELLING_BYTES;
-        if let Some(known) = plan.recorded.or(before) {
-            plan.filter = known.filter;
+        if let Some(filter) = plan.recorded.or(before) {
+            plan.filter = filter;
             // What stays of a chunk stays as it is.
             let little = plan.recorded.is_some() && (small || touched.saturating_mul(2) < count);
-            if little || self.is_alike(plan, change, known)? {
-                return Ok(false);
+            if little || self.is_still_right(plan, change)? {
+                return Ok(());
             }
         }
         plan.filter = self.choose_filter(plan, change)?;
-        plan.blocks.iter_mut().for_each(|block| *block.get_mut() = None);
-        Ok(true)
+        Ok(())
     }
 
-    /// Encodes some blocks of a frame with its filter, and says whether the filter makes of them what it made before.
-    fn is_alike(&self, plan: &Plan<'_>, change: Option<&Change<'_>>, known: Known) -> Result<bool> {
-        let mut sum = Sum::default();
+    /// Whether the filter of a frame suits its items as well as others would.
+    fn is_still_right(&self, plan: &Plan<'_>, change: Option<&Change<'_>>) -> Result<bool> {
+        let record = &self.array.record;
+        let (itemsize, component) = (record.dtype.itemsize(), record.dtype.component_size());
         for number in samples(plan, GLANCES) {
-            let block = self.encode_block(plan, change, number)?;
-            if let Block::New { coding, bytes, .. } = &block {
-                let (_, shape) = plan.place_of(&self.array.record.blocks, number);
-                let items = shape::product(&shape).unwrap_or(u64::MAX);
-                let size = items.saturating_mul(self.array.record.dtype.itemsize() as u64);
-                sum.add(*coding == Coding::Constant, bytes.len() as u64, size);
-            }
-            if let Some(slot) = plan.blocks.get(number as usize) {
-                *slot.lock() = Some(block);
+            let mut buf = Vec::new();
+            let items = self.block_items(plan, change, number, &mut buf)?.unwrap_or(&buf);
+            // A constant block is the same with all.
+            if items.get(itemsize..) != items.get(..items.len() - itemsize) {
+                let (profile, level) = (profile_of(record), i32::from(record.level));
+                let strides = strides(record);
+                return Ok(is_still_right(plan.filter, items, itemsize, component, &strides, profile, level));
             }
         }
-        Ok(match (sum.ratio(), known.ratio) {
-            (Some(now), Some(before)) => now <= before * ALIKE && before <= now * ALIKE,
-            // Constant blocks are the same whatever the filter.
-            (None, _) => true,
-            (Some(_), None) => false,
-        })
+        Ok(true)
     }
 
     /// Tries the codings on some blocks of a frame.
@@ -135,20 +82,6 @@ impl Writing<'_> {
         let (itemsize, component) = (record.dtype.itemsize(), record.dtype.component_size());
         let level = i32::from(record.level);
         Ok(choose(&items, itemsize, component, &strides(record), profile_of(record), level))
-    }
-
-    /// What the filter of a frame made of it.
-    pub(super) fn known(&self, plan: &Plan<'_>) -> Known {
-        let mut sum = Sum::default();
-        for (number, block) in (0u64..).zip(&plan.blocks) {
-            if let Some(Block::New { coding, bytes, .. }) = &*block.lock() {
-                let (_, shape) = plan.place_of(&self.array.record.blocks, number);
-                let items = shape::product(&shape).unwrap_or(u64::MAX);
-                let size = items.saturating_mul(self.array.record.dtype.itemsize() as u64);
-                sum.add(*coding == Coding::Constant, bytes.len() as u64, size);
-            }
-        }
-        Known { filter: plan.filter, ratio: sum.ratio() }
     }
 }
 

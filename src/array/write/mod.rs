@@ -14,12 +14,12 @@ mod source;
 pub(super) use source::Source;
 
 use self::encode::{Buffers, Encoded};
-use self::filter::Known;
 use self::place::Placed;
 use super::read::{PARALLEL_FROM, Reading, for_each_chunk, locate, parts_within};
 use super::spec::ArraySpec;
 use super::strided::Strided;
 use super::{check_dtype, destination};
+use crate::codec::Filter;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::format::{ArrayRecord, Extent, Layout, Record};
@@ -297,8 +297,8 @@ pub(super) struct Writing<'a> {
     pub(super) path: &'a str,
     /// In the raw layout: the places of the payloads that are still to be written.
     payloads: VecDeque<Extent>,
-    /// What was last chosen, and what came of it.
-    chosen: Option<Known>,
+    /// What the last chunk was encoded with.
+    last_filter: Option<Filter>,
     buffers: Buffers,
 }
 
@@ -311,7 +311,7 @@ impl<'a> Writing<'a> {
         path: &'a str,
     ) -> Self {
         let (payloads, buffers) = (VecDeque::new(), Buffers::default());
-        Writing { shared, frames, space, array, path, payloads, chosen: None, buffers }
+        Writing { shared, frames, space, array, path, payloads, last_filter: None, buffers }
     }
 
     /// Writes the items of `source` to the places of `selection`.
@@ -377,10 +377,10 @@ impl<'a> Writing<'a> {
         self.finish(waiting)
     }
 
-    /// How many chunks are encoded at once: only one before the choice of a filter, since its like may do for the others.
+    /// How many chunks are encoded at once: only one before the first choice of a filter, which may do for the others.
     fn chunks_at_once(&self) -> usize {
         let record = &self.array.record;
-        if self.chosen.is_none()
+        if self.last_filter.is_none()
             && record.coding == crate::format::CODING_CHOSEN
             && record.layout == Layout::Blocks
         {
@@ -411,8 +411,12 @@ impl<'a> Writing<'a> {
             this.shared.pool.join(|| this.encode(targets, change), || this.write_placed(&waiting));
         written?;
         self.let_go(waiting);
-        let (encoded, chosen) = encoded?;
-        self.chosen = chosen.or(self.chosen);
+        let encoded = encoded?;
+        for (_, encoded) in &encoded {
+            if let Encoded::Frame { filter, .. } = encoded {
+                self.last_filter = Some(*filter);
+            }
+        }
         self.place(encoded)
     }
 
@@ -422,41 +426,34 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Encodes chunks: their plans first, then all blocks that these leave to do. Says also what was chosen last.
-    fn encode<'s>(
-        &self,
-        targets: &[Target],
-        change: Option<&Change<'s>>,
-    ) -> Result<(Vec<Made<'s>>, Option<Known>)> {
+    /// Encodes chunks: their plans first, then all their blocks.
+    fn encode<'s>(&self, targets: &[Target], change: Option<&Change<'s>>) -> Result<Vec<Made<'s>>> {
         let chunk_of = |target: &Target| target.chunk.clone();
         if self.array.record.layout == Layout::Raw {
             let encoded =
                 self.shared.pool.try_map(targets.len(), |n| self.encode_raw(&targets[n], change))?;
-            return Ok((targets.iter().map(chunk_of).zip(encoded).collect(), None));
+            return Ok(targets.iter().map(chunk_of).zip(encoded).collect());
         }
         let plans = self.shared.pool.try_map(targets.len(), |n| {
             let here = |error| locate(error, self.path, &targets[n].chunk, None);
             let mut plan = self.plan(&targets[n], change).map_err(here)?;
-            let chosen = self.settle_filter(&mut plan, change, self.chosen).map_err(here)?;
-            Ok((plan, chosen))
+            self.settle_filter(&mut plan, change, self.last_filter).map_err(here)?;
+            Ok(plan)
         })?;
         let mut ends = Vec::new();
         let (mut units, mut bytes) = (0, 0u64);
-        for (plan, _) in &plans {
+        for plan in &plans {
             units += plan.blocks.len();
             ends.push(units);
             bytes = bytes.saturating_add(plan.bytes(self.array.record.dtype.itemsize()));
         }
         let work = |unit: usize| {
             let at = ends.partition_point(|end| *end <= unit);
-            let Some((plan, _)) = plans.get(at) else { return Ok(()) };
+            let Some(plan) = plans.get(at) else { return Ok(()) };
             let number = unit + plan.blocks.len() - ends[at];
-            let mut slot = plan.blocks[number].lock();
-            if slot.is_none() {
-                let number = number as u64;
-                let block = self.encode_block(plan, change, number);
-                *slot = Some(block.map_err(|error| locate(error, self.path, &plan.chunk, Some(number)))?);
-            }
+            let block = self.encode_block(plan, change, number as u64);
+            let here = |error| locate(error, self.path, &plan.chunk, Some(number as u64));
+            *plan.blocks[number].lock() = Some(block.map_err(here)?);
             Ok(())
         };
         if bytes >= PARALLEL_FROM {
@@ -464,11 +461,7 @@ impl<'a> Writing<'a> {
         } else {
             (0..units).try_for_each(work)?;
         }
-        let chosen = plans.iter().rev().find(|(_, chosen)| *chosen || self.chosen.is_none());
-        let chosen = chosen.map(|(plan, _)| self.known(plan));
-        let encoded: Result<Vec<_>> =
-            plans.into_iter().map(|(plan, _)| Ok((plan.chunk.clone(), self.finish_frame(plan)?))).collect();
-        Ok((encoded?, chosen))
+        plans.into_iter().map(|plan| Ok((plan.chunk.clone(), self.finish_frame(plan)?))).collect()
     }
 
     /// The items of a box of the array as staged, in C order.

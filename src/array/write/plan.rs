@@ -5,7 +5,7 @@
 //! logarithmic: [`FEWER`] of one size class become one of the next. So a row that was appended alone is written again a
 //! few times until its chunk is full, not once for each row that follows.
 
-use super::filter::Known;
+use super::filter::recorded;
 use super::{Change, Target, Writing};
 use crate::array::read::{Touched, block_at, parts_within, read_chunk_header};
 use crate::codec::{Coding, Filter};
@@ -36,7 +36,7 @@ pub(super) struct Plan<'a> {
     /// What the items were that the change does not touch.
     old: Old<'a>,
     /// What the frame before was encoded with.
-    pub(super) recorded: Option<Known>,
+    pub(super) recorded: Option<Filter>,
     pub(super) filter: Filter,
     /// The blocks that are made, by number.
     pub(super) blocks: Vec<Mutex<Option<Block>>>,
@@ -116,7 +116,7 @@ impl<'a> Writing<'a> {
             start[0] += first_row;
             valid[0] -= first_row;
         }
-        let mut recorded = None;
+        let mut known = None;
         let old = match entry {
             Pointer::Null => Old::Item(record.fill.clone()),
             Pointer::Constant(item) => {
@@ -132,7 +132,7 @@ impl<'a> Writing<'a> {
                         *limit = piece.rows;
                     }
                     let header = read_chunk_header(self.frames, record, &piece.frame, &limit)?;
-                    recorded = Known::of(record, &header).or(recorded);
+                    known = recorded(record, &header).or(known);
                     if n >= kept {
                         frames.push((origin, header));
                     }
@@ -159,7 +159,7 @@ impl<'a> Writing<'a> {
             grid,
             kept: pieces.into_iter().take(kept).collect(),
             old,
-            recorded,
+            recorded: known,
             filter: Filter::RAW,
             blocks,
             touched: touched.unwrap_or_default(),
