@@ -49,7 +49,8 @@ pub use snapshot::{Attributes, Entry, EntryKind, Snapshot};
 pub use writer::Writer;
 #[cfg(feature = "write")]
 pub(crate) use writer::{
-    Fate, Gathered, IndexEdit, NewArray, Space, Staged, StagedArray, StagedRagged, Staging, let_go,
+    EncodedWith, Fate, Gathered, IndexEdit, NewArray, Space, Staged, StagedArray, StagedRagged, Staging,
+    let_go,
 };
 
 use self::head::{Head, Roots};

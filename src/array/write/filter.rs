@@ -5,14 +5,17 @@ use super::{Change, Writing};
 use crate::codec::{Coding, Filter, Profile, choose, is_still_right};
 use crate::error::Result;
 use crate::format::{ArrayRecord, CODING_CHOSEN, ChunkHeader};
+use crate::store::EncodedWith;
 use smallvec::SmallVec;
 
 /// Blocks of a chunk on which the codings are tried.
 const SAMPLES: u64 = 6;
 /// Blocks among which one is looked for that tells whether a filter is still right.
 const GLANCES: u64 = 3;
-/// Frames of fewer bytes do not tell what data is like.
-const TELLING_BYTES: u64 = 64 << 10;
+/// Frames of fewer bytes are not all looked at, since that takes longer than encoding them.
+const TELLING_BYTES: u64 = 512 << 10;
+/// Of small frames one is looked at each time that they have so many bytes together.
+const LOOK_EACH: u64 = 1 << 20;
 
 /// What a frame was encoded with; `None` if that is not possible or not known: to readers it makes no difference (SPEC.md
 /// §12.1).
@@ -24,30 +27,53 @@ pub(super) fn recorded(record: &ArrayRecord, header: &ChunkHeader<'_>) -> Option
 }
 
 impl Writing<'_> {
-    /// Settles the filter of a planned frame; `before` is that of a frame of the same write.
+    /// Settles the filter of a planned frame, the `n`th of its batch; returns whether it was seen to be right.
     pub(super) fn settle_filter(
         &self,
         plan: &mut Plan<'_>,
         change: Option<&Change<'_>>,
-        before: Option<Filter>,
-    ) -> Result<()> {
+        n: usize,
+    ) -> Result<bool> {
         let record = &self.array.record;
         if record.coding != CODING_CHOSEN {
             plan.filter = asked_filter(record);
-            return Ok(());
+            return Ok(false);
         }
+        let before = self.array.encoded_with;
         let (touched, count) = (plan.touched_count(), plan.blocks.len() as u64);
-        let small = plan.bytes(record.dtype.itemsize()) < TELLING_BYTES;
-        if let Some(filter) = plan.recorded.or(before) {
+        // What stays of a chunk is to stay as it is stored.
+        let recorded = plan.recorded.filter(|_| touched < count);
+        if let Some(filter) = recorded.or(before.map(|before| before.filter)).or(plan.recorded) {
             plan.filter = filter;
-            // What stays of a chunk stays as it is.
-            let little = plan.recorded.is_some() && (small || touched.saturating_mul(2) < count);
-            if little || self.is_still_right(plan, change)? {
-                return Ok(());
+            let bytes = plan.bytes(record.dtype.itemsize());
+            let is_next = before.is_some_and(|EncodedWith { unseen, .. }| {
+                let unseen = unseen.saturating_add(bytes.saturating_mul(n as u64));
+                bytes < TELLING_BYTES && unseen / LOOK_EACH == unseen.saturating_add(bytes) / LOOK_EACH
+            });
+            if is_next || recorded.is_some() && touched.saturating_mul(2) < count {
+                return Ok(false);
+            }
+            if self.is_still_right(plan, change)? {
+                return Ok(true);
             }
         }
         plan.filter = self.choose_filter(plan, change)?;
-        Ok(())
+        Ok(true)
+    }
+
+    /// What will do for frames to come, after these.
+    pub(super) fn encoded_with(&self, plans: &[Plan<'_>]) -> Option<EncodedWith> {
+        let before = self.array.encoded_with;
+        let last = plans.iter().rposition(|plan| plan.seen);
+        let filter = match last {
+            Some(last) => plans[last].filter,
+            None => before?.filter,
+        };
+        let since = &plans[last.map_or(0, |last| last + 1)..];
+        let itemsize = self.array.record.dtype.itemsize();
+        let bytes = since.iter().map(|plan| plan.bytes(itemsize)).fold(0, u64::saturating_add);
+        let unseen = if last.is_some() { 0 } else { before.map_or(0, |before| before.unseen) };
+        Some(EncodedWith { filter, unseen: unseen.saturating_add(bytes) })
     }
 
     /// Whether the filter of a frame suits its items as well as others would.

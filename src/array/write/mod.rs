@@ -19,7 +19,6 @@ use super::read::{PARALLEL_FROM, Reading, for_each_chunk, locate, parts_within};
 use super::spec::ArraySpec;
 use super::strided::Strided;
 use super::{check_dtype, destination};
-use crate::codec::Filter;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::format::{ArrayRecord, Extent, Layout, Record};
@@ -27,7 +26,7 @@ use crate::num::saturating_usize;
 use crate::progress::{Progress, ProgressCallback};
 use crate::selection::{Part, ResolvedSelection, Selection};
 use crate::shape::{self, Dims};
-use crate::store::{Frames, Shared, Space, Staged, StagedArray, Staging, Writer};
+use crate::store::{EncodedWith, Frames, Shared, Space, Staged, StagedArray, Staging, Writer};
 use std::collections::VecDeque;
 
 /// Decoded bytes of the chunks that are encoded at once. A write needs memory for twice as many encoded ones, and for a
@@ -297,8 +296,6 @@ pub(super) struct Writing<'a> {
     pub(super) path: &'a str,
     /// In the raw layout: the places of the payloads that are still to be written.
     payloads: VecDeque<Extent>,
-    /// What the last chunk was encoded with.
-    last_filter: Option<Filter>,
     buffers: Buffers,
 }
 
@@ -311,7 +308,7 @@ impl<'a> Writing<'a> {
         path: &'a str,
     ) -> Self {
         let (payloads, buffers) = (VecDeque::new(), Buffers::default());
-        Writing { shared, frames, space, array, path, payloads, last_filter: None, buffers }
+        Writing { shared, frames, space, array, path, payloads, buffers }
     }
 
     /// Writes the items of `source` to the places of `selection`.
@@ -380,7 +377,7 @@ impl<'a> Writing<'a> {
     /// How many chunks are encoded at once: only one before the first choice of a filter, which may do for the others.
     fn chunks_at_once(&self) -> usize {
         let record = &self.array.record;
-        if self.last_filter.is_none()
+        if self.array.encoded_with.is_none()
             && record.coding == crate::format::CODING_CHOSEN
             && record.layout == Layout::Blocks
         {
@@ -411,12 +408,8 @@ impl<'a> Writing<'a> {
             this.shared.pool.join(|| this.encode(targets, change), || this.write_placed(&waiting));
         written?;
         self.let_go(waiting);
-        let encoded = encoded?;
-        for (_, encoded) in &encoded {
-            if let Encoded::Frame { filter, .. } = encoded {
-                self.last_filter = Some(*filter);
-            }
-        }
+        let (encoded, encoded_with) = encoded?;
+        self.array.encoded_with = encoded_with;
         self.place(encoded)
     }
 
@@ -426,18 +419,22 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Encodes chunks: their plans first, then all their blocks.
-    fn encode<'s>(&self, targets: &[Target], change: Option<&Change<'s>>) -> Result<Vec<Made<'s>>> {
+    /// Encodes chunks: their plans first, then all their blocks. Says what will do for the next ones.
+    fn encode<'s>(
+        &self,
+        targets: &[Target],
+        change: Option<&Change<'s>>,
+    ) -> Result<(Vec<Made<'s>>, Option<EncodedWith>)> {
         let chunk_of = |target: &Target| target.chunk.clone();
         if self.array.record.layout == Layout::Raw {
             let encoded =
                 self.shared.pool.try_map(targets.len(), |n| self.encode_raw(&targets[n], change))?;
-            return Ok(targets.iter().map(chunk_of).zip(encoded).collect());
+            return Ok((targets.iter().map(chunk_of).zip(encoded).collect(), None));
         }
         let plans = self.shared.pool.try_map(targets.len(), |n| {
             let here = |error| locate(error, self.path, &targets[n].chunk, None);
             let mut plan = self.plan(&targets[n], change).map_err(here)?;
-            self.settle_filter(&mut plan, change, self.last_filter).map_err(here)?;
+            plan.seen = self.settle_filter(&mut plan, change, n).map_err(here)?;
             Ok(plan)
         })?;
         let mut ends = Vec::new();
@@ -461,7 +458,10 @@ impl<'a> Writing<'a> {
         } else {
             (0..units).try_for_each(work)?;
         }
-        plans.into_iter().map(|plan| Ok((plan.chunk.clone(), self.finish_frame(plan)?))).collect()
+        let encoded_with = self.encoded_with(&plans);
+        let encoded: Result<Vec<_>> =
+            plans.into_iter().map(|plan| Ok((plan.chunk.clone(), self.finish_frame(plan)?))).collect();
+        Ok((encoded?, encoded_with))
     }
 
     /// The items of a box of the array as staged, in C order.

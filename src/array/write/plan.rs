@@ -38,6 +38,8 @@ pub(super) struct Plan<'a> {
     /// What the frame before was encoded with.
     pub(super) recorded: Option<Filter>,
     pub(super) filter: Filter,
+    /// Whether it was seen to be the right one.
+    pub(super) seen: bool,
     /// The blocks that are made, by number.
     pub(super) blocks: Vec<Mutex<Option<Block>>>,
     touched: SmallVec<[Touched; 4]>,
@@ -161,6 +163,7 @@ impl<'a> Writing<'a> {
             old,
             recorded: known,
             filter: Filter::RAW,
+            seen: false,
             blocks,
             touched: touched.unwrap_or_default(),
         })

@@ -178,6 +178,9 @@ impl Writer {
         for (path, staged) in std::mem::take(&mut self.staged) {
             let record = match staged {
                 Staged::Array(mut array) => {
+                    if let Some(encoded_with) = array.encoded_with {
+                        self.encoded_with.insert(path.clone(), encoded_with);
+                    }
                     Record::Array(Box::new(array.flush(&mut self.space, &mut batch)?.clone()))
                 }
                 Staged::Ragged(ragged) => {

@@ -28,6 +28,7 @@ use self::free_lists::FreeLists;
 use self::space::PageBatch;
 use self::tree_edit::TreeEdit;
 use super::{Attributes, EntryKind, Frames, Shared, check_in_place, create, doubt, parse_attributes, path};
+use crate::codec::Filter;
 use crate::error::{Damage, Error, Place, Result};
 use crate::format::{
     ArrayRecord, Bounds, Extent, Kind, PieceEntry, Pieces, Pointer, RaggedRecord, RawTable, Record, Root,
@@ -58,6 +59,8 @@ pub struct Writer {
     free_lists: FreeLists,
     catalog: TreeEdit,
     staged: BTreeMap<String, Staged>,
+    /// By path: what the arrays of earlier transactions were encoded with, so that a commit does not make it forgotten.
+    encoded_with: BTreeMap<String, EncodedWith>,
     changed: bool,
     lock: Arc<WriterLock>,
     /// Why nothing more can be committed.
@@ -111,6 +114,15 @@ pub(crate) struct StagedArray {
     pub(crate) index: IndexEdit,
     /// Items to append before anybody looks at the array.
     pub(crate) gathered: Option<Gathered>,
+    /// What it was encoded with last.
+    pub(crate) encoded_with: Option<EncodedWith>,
+}
+
+/// A filter, and how many bytes were encoded with it since it was last seen whether it is the right one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodedWith {
+    pub(crate) filter: Filter,
+    pub(crate) unseen: u64,
 }
 
 /// Items that were appended to an array and are still in memory.
@@ -128,7 +140,7 @@ pub(crate) struct Gathered {
 impl StagedArray {
     pub(crate) fn new(record: ArrayRecord) -> StagedArray {
         let index = IndexEdit::new(record.index, record.index_levels());
-        StagedArray { record, index, gathered: None }
+        StagedArray { record, index, gathered: None, encoded_with: None }
     }
 
     /// Puts the entry of a chunk in its place. `stored` are the bytes behind the new entry, `kept` those of the pieces
@@ -282,6 +294,7 @@ impl Writer {
             space,
             free_lists,
             staged: BTreeMap::new(),
+            encoded_with: BTreeMap::new(),
             changed: false,
             lock,
             poisoned: None,
@@ -456,7 +469,10 @@ impl Writer {
             let record =
                 Record::parse(&bytes, self.bounds()).map_err(|damage| damage.at(self.place(path)))?;
             let staged = match record {
-                Record::Array(record) => Staged::Array(Box::new(StagedArray::new(*record))),
+                Record::Array(record) => {
+                    let encoded_with = self.encoded_with.get(path).copied();
+                    Staged::Array(Box::new(StagedArray { encoded_with, ..StagedArray::new(*record) }))
+                }
                 Record::Ragged(record) => Staged::Ragged(Box::new(StagedRagged {
                     offsets: StagedArray::new(record.offsets.clone()),
                     values: StagedArray::new(record.values.clone()),
