@@ -32,6 +32,8 @@ enum Step {
     Resize { array: usize, seed: u64 },
     InsertRows { array: usize, values: Values, seed: u64 },
     RemoveRows { array: usize, seed: u64 },
+    Copy { array: usize, name: usize },
+    Compact,
     Delete { entry: usize },
     Rename { entry: usize, name: usize },
     SetAttributes { entry: usize, seed: u64 },
@@ -70,6 +72,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (number(), draw::values(), any::<u64>())
             .prop_map(|(array, values, seed)| Step::InsertRows { array, values, seed }),
         3 => (number(), any::<u64>()).prop_map(|(array, seed)| Step::RemoveRows { array, seed }),
+        2 => (number(), number()).prop_map(|(array, name)| Step::Copy { array, name }),
+        2 => Just(Step::Compact),
         1 => number().prop_map(|entry| Step::Delete { entry }),
         2 => (number(), number()).prop_map(|(entry, name)| Step::Rename { entry, name }),
         3 => (number(), any::<u64>()).prop_map(|(entry, seed)| Step::SetAttributes { entry, seed }),
@@ -189,6 +193,8 @@ struct World {
     staged: State,
     /// Whether a commit may do without any sync.
     unsynced: bool,
+    /// Whether the handle makes files without any sync.
+    careless: bool,
 }
 
 fn path(directory: &Path, crashes: usize) -> PathBuf {
@@ -221,6 +227,7 @@ impl World {
             generations: BTreeMap::from([(generation, Arc::default())]),
             staged: State::default(),
             unsynced: durability == Durability::None,
+            careless: durability == Durability::None,
         }
     }
 
@@ -325,6 +332,33 @@ impl World {
                 it.dense.remove_rows(gone.clone());
                 self.writer.as_mut().unwrap().remove(path, gone).unwrap();
             }
+            Step::Copy { array, name } => {
+                let Some((from, it)) = self.staged.nth_array(*array) else { return };
+                let (from, it, to) = (from.clone(), it.clone(), NAMES[name % NAMES.len()]);
+                let outcome = self.writer().copy(&from, to);
+                if self.staged.arrays.contains_key(to) {
+                    assert!(matches!(outcome, Err(Error::AlreadyExists { .. })), "'{from}' to '{to}'");
+                    return;
+                }
+                outcome.unwrap();
+                self.staged.add_parents(to);
+                self.staged.arrays.insert(to.to_owned(), it);
+                if let Some(attributes) = self.staged.attributes.get(&from).cloned() {
+                    self.staged.attributes.insert(to.to_owned(), attributes);
+                }
+            }
+            Step::Compact => {
+                self.roll_back();
+                self.store = self.store.compact(None).unwrap();
+                let (_, state) = self.newest();
+                self.unsynced = self.careless;
+                // Numbers start anew; what is held stays what it is.
+                self.generations = BTreeMap::from([(self.store.snapshot().generation(), state)]);
+                self.readers = open_readers(&self.path());
+                self.assert_newest(&self.store, "compact");
+                assert_eq!(self.store.snapshot().free_bytes().unwrap(), 0);
+                self.writer = Some(self.store.writer().unwrap());
+            }
             Step::Delete { entry } => {
                 let paths = self.staged.paths();
                 let Some(path) = paths.get(entry % paths.len().max(1)) else { return };
@@ -377,7 +411,7 @@ impl World {
                 if *close {
                     last.close().unwrap();
                 }
-                self.unsynced = false;
+                (self.unsynced, self.careless) = (false, false);
                 self.assert_newest(&self.store, "opened again");
                 self.writer = Some(self.store.writer().unwrap());
             }
@@ -468,7 +502,7 @@ impl World {
         std::fs::write(self.path(), left).unwrap();
         self.assert_newest(&Store::open(self.path()).unwrap(), "after a crash");
         self.store = open_to_write(&self.path(), Backend::Mmap);
-        self.unsynced = false;
+        (self.unsynced, self.careless) = (false, false);
         self.writer = Some(self.store.writer().unwrap());
         self.assert_newest(&self.store, "with a writer after a crash");
         self.readers = open_readers(&self.path());
