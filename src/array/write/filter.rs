@@ -1,10 +1,11 @@
 //! What a chunk is encoded with: what it, or the chunk before, was encoded with, unless the data changed character.
 
-use super::plan::Plan;
+use super::plan::{Block, Plan};
 use super::{Change, Writing};
 use crate::codec::{Coding, Filter, Profile, choose, is_still_right};
 use crate::error::Result;
 use crate::format::{ArrayRecord, CODING_CHOSEN, ChunkHeader};
+use crate::shape;
 use crate::store::EncodedWith;
 use smallvec::SmallVec;
 
@@ -12,9 +13,11 @@ use smallvec::SmallVec;
 const SAMPLES: u64 = 6;
 /// Blocks among which one is looked for that tells whether a filter is still right.
 const GLANCES: u64 = 3;
+/// Data is like what came before if as little of it is stored, or up to this many times more.
+const ALIKE: f64 = 1.25;
 /// Frames of fewer bytes are not all looked at, since that takes longer than encoding them.
 const TELLING_BYTES: u64 = 512 << 10;
-/// Of small frames one is looked at each time that they have so many bytes together.
+/// Of small frames one is looked at each time that there are twice as many bytes, or so many more.
 const LOOK_EACH: u64 = 1 << 20;
 
 /// What a frame was encoded with; `None` if that is not possible or not known: to readers it makes no difference (SPEC.md
@@ -46,11 +49,15 @@ impl Writing<'_> {
         if let Some(filter) = recorded.or(before.map(|before| before.filter)).or(plan.recorded) {
             plan.filter = filter;
             let bytes = plan.bytes(record.dtype.itemsize());
-            let is_next = before.is_some_and(|EncodedWith { unseen, .. }| {
-                let unseen = unseen.saturating_add(bytes.saturating_mul(n as u64));
-                bytes < TELLING_BYTES && unseen / LOOK_EACH == unseen.saturating_add(bytes) / LOOK_EACH
-            });
-            if is_next || recorded.is_some() && touched.saturating_mul(2) < count {
+            if recorded.is_some() && touched.saturating_mul(2) < count {
+                return Ok(false);
+            }
+            if let Some(before) = before
+                && bytes < TELLING_BYTES
+                && before.unseen.saturating_add(bytes.saturating_mul(n as u64 + 1))
+                    <= before.seen.min(LOOK_EACH)
+                && self.is_alike(plan, change, before)?
+            {
                 return Ok(false);
             }
             if self.is_still_right(plan, change)? {
@@ -63,17 +70,52 @@ impl Writing<'_> {
 
     /// What will do for frames to come, after these.
     pub(super) fn encoded_with(&self, plans: &[Plan<'_>]) -> Option<EncodedWith> {
-        let before = self.array.encoded_with;
-        let last = plans.iter().rposition(|plan| plan.seen);
-        let filter = match last {
-            Some(last) => plans[last].filter,
-            None => before?.filter,
-        };
-        let since = &plans[last.map_or(0, |last| last + 1)..];
         let itemsize = self.array.record.dtype.itemsize();
-        let bytes = since.iter().map(|plan| plan.bytes(itemsize)).fold(0, u64::saturating_add);
-        let unseen = if last.is_some() { 0 } else { before.map_or(0, |before| before.unseen) };
-        Some(EncodedWith { filter, unseen: unseen.saturating_add(bytes) })
+        let bytes_of =
+            |plans: &[Plan<'_>]| plans.iter().map(|plan| plan.bytes(itemsize)).fold(0, u64::saturating_add);
+        let before = self.array.encoded_with;
+        let Some(last) = plans.iter().rposition(|plan| plan.seen) else {
+            let unseen = |before: EncodedWith| before.unseen.saturating_add(bytes_of(plans));
+            return before.map(|before| EncodedWith { unseen: unseen(before), ..before });
+        };
+        let (till_then, since) = plans.split_at(last + 1);
+        let (mut stored, mut items) = (0, 0);
+        for (number, block) in (0u64..).zip(&plans[last].blocks) {
+            if let Some((bytes, of)) =
+                block.lock().as_ref().and_then(|block| self.weight(&plans[last], number, block))
+            {
+                stored += bytes;
+                items += of;
+            }
+        }
+        let earlier = before.map_or(0, |before| before.seen.saturating_add(before.unseen));
+        Some(EncodedWith {
+            filter: plans[last].filter,
+            // What was constant all over says nothing of what is not.
+            ratio: if items == 0 { 0.0 } else { stored as f64 / items as f64 },
+            seen: earlier.saturating_add(bytes_of(till_then)),
+            unseen: bytes_of(since),
+        })
+    }
+
+    /// Stored bytes and item bytes of a block, if they tell of the filter.
+    fn weight(&self, plan: &Plan<'_>, number: u64, block: &Block) -> Option<(u64, u64)> {
+        let Block::New { coding, bytes, .. } = block else { return None };
+        let (_, shape) = plan.place_of(&self.array.record.blocks, number);
+        let items = shape::product(&shape)?.checked_mul(self.array.record.dtype.itemsize() as u64)?;
+        (*coding != Coding::Constant).then_some((bytes.len() as u64, items))
+    }
+
+    /// Makes a block of a frame, and says whether that is about as short as blocks were before.
+    fn is_alike(&self, plan: &Plan<'_>, change: Option<&Change<'_>>, before: EncodedWith) -> Result<bool> {
+        let Some(number) = samples(plan, 1).next() else { return Ok(true) };
+        let block = self.encode_block(plan, change, number)?;
+        let weight = self.weight(plan, number, &block);
+        let alike = weight.is_none_or(|(stored, items)| stored as f64 <= before.ratio * ALIKE * items as f64);
+        if alike && let Some(slot) = plan.blocks.get(number as usize) {
+            *slot.lock() = Some(block);
+        }
+        Ok(alike)
     }
 
     /// Whether the filter of a frame suits its items as well as others would.

@@ -448,9 +448,12 @@ impl<'a> Writing<'a> {
             let at = ends.partition_point(|end| *end <= unit);
             let Some(plan) = plans.get(at) else { return Ok(()) };
             let number = unit + plan.blocks.len() - ends[at];
-            let block = self.encode_block(plan, change, number as u64);
-            let here = |error| locate(error, self.path, &plan.chunk, Some(number as u64));
-            *plan.blocks[number].lock() = Some(block.map_err(here)?);
+            let mut slot = plan.blocks[number].lock();
+            if slot.is_none() {
+                let block = self.encode_block(plan, change, number as u64);
+                let here = |error| locate(error, self.path, &plan.chunk, Some(number as u64));
+                *slot = Some(block.map_err(here)?);
+            }
             Ok(())
         };
         if bytes >= PARALLEL_FROM {

@@ -118,10 +118,15 @@ pub(crate) struct StagedArray {
     pub(crate) encoded_with: Option<EncodedWith>,
 }
 
-/// A filter, and how many bytes were encoded with it since it was last seen whether it is the right one.
+/// A filter, and what is known of the data that it suited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodedWith {
     pub(crate) filter: Filter,
+    /// Stored bytes for each byte of items, when it was last seen to be right.
+    pub(crate) ratio: f64,
+    /// Bytes of items that were written by then.
+    pub(crate) seen: u64,
+    /// Bytes that were written since.
     pub(crate) unseen: u64,
 }
 
