@@ -119,7 +119,7 @@ impl Writer {
     pub fn copy(&mut self, from: &str, to: &str) -> Result<()> {
         let within = to.trim_matches('/').strip_prefix(from.trim_matches('/'));
         if from.trim_matches('/').is_empty() || within.is_some_and(|rest| rest.starts_with('/')) {
-            return Err(Error::invalid(format!("a copy of the group '{from}' to '{to}', which is in it")));
+            return Err(Error::invalid(format!("a copy of '{from}' to '{to}', which would be in it")));
         }
         self.check_new(to)?;
         let options = CopyOptions::new();
@@ -222,9 +222,9 @@ impl Plan {
                 let to = Box::new(RaggedRecord { element: from.element, shape, offsets, values });
                 Ok(Entry::Ragged { below, from, to })
             }
-            Record::Unknown(what) => {
-                Err(Error::Unsupported { what: format!("'{below}' is {what}, of a later version") })
-            }
+            Record::Unknown(what) => Err(Error::Unsupported {
+                what: format!("'{}' is {what}, of a later version", join(&self.from, &below)),
+            }),
         }
     }
 

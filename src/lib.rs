@@ -33,10 +33,13 @@
 //! - [`Store`] is an open file, [`OpenOptions`] how it is opened or created.
 //! - [`Snapshot`] is one committed state; [`Array`] and [`Ragged`] are what is in it.
 //! - [`Selection`] says which items are read or written, with NumPy's semantics.
-//! - [`Writer`] is a transaction: it creates arrays ([`ArraySpec`], [`Codec`]), writes selections, and publishes all of it
-//!   with one commit.
+//! - [`Writer`] is a transaction: it creates arrays ([`ArraySpec`], [`Codec`]) and changes them, and publishes all of it
+//!   with one commit. Items are written with [`Writer::write`], [`Writer::write_strided`] (any memory order) and
+//!   [`Writer::fill`]; the shape changes with [`Writer::append`], [`Writer::append_array`], [`Writer::concatenate`],
+//!   [`Writer::resize`], [`Writer::insert`] and [`Writer::remove`]; names with [`Writer::rename`] and [`Writer::delete`].
 //! - [`Snapshot::copy_to`] and [`Writer::copy`] copy arrays and groups ([`CopyOptions`]), [`Store::compact`] and
-//!   [`Snapshot::compact_into`] whole stores, and [`Snapshot::to_bytes`] makes the bytes of one in memory.
+//!   [`Snapshot::compact_into`] whole stores; [`Snapshot::to_bytes`] makes the bytes of one in memory, which
+//!   [`Store::from_bytes`] opens.
 //! - [`Dtype`] is what items are; [`Element`] ties Rust types to it.
 //! - [`Store::verify`] walks a whole file and names what is damaged, in a [`Report`].
 //! - [`Error`] is everything that can go wrong.

@@ -269,9 +269,9 @@ fn what_cannot_be_copied_is_refused_and_changes_nothing() {
     };
     refused("numbers", "b", "no array 'numbers'");
     refused("g", "wide", "'wide' exists already");
-    refused("g", "g/numbers", "which is in it");
-    refused("g", "g/copy", "which is in it");
-    refused("", "copy", "which is in it");
+    refused("g", "g/numbers", "which would be in it");
+    refused("g", "g/copy", "which would be in it");
+    refused("", "copy", "which would be in it");
     writer.copy("g", "g2").unwrap();
     assert_group(&writer.commit().unwrap(), "g2");
     assert_clean(&store);

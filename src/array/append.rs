@@ -11,7 +11,7 @@ use crate::shape::{self, Dims};
 use crate::store::{Gathered, Staged, StagedArray, Staging, Writer};
 
 /// Gathered items are written when they are so many bytes, though no chunk is full.
-const MOST_GATHERED: usize = 32 << 20;
+const MOST_GATHERED: u64 = 32 << 20;
 /// Records of so many bytes are written at once, without a copy.
 const LARGE: usize = 1 << 20;
 
@@ -62,7 +62,7 @@ impl Writer {
         if array.gathered.as_ref().is_some_and(|gathered| gathered.axis != axis || large) {
             array = array_of(self.stage(path)?.staged, path)?;
         }
-        let more = places(&array.record, path, axis, bytes)?;
+        let (more, place) = places(&array.record, path, axis, bytes)?;
         let mut shape = array.record.shape.clone();
         let gathered = array.gathered.as_ref().map_or(0, |gathered| gathered.len);
         shape[axis] = shape[axis].saturating_add(gathered).saturating_add(more);
@@ -86,7 +86,7 @@ impl Writer {
         gathered.push(more, bytes, outer);
         // Up to the end of the last chunk that is full.
         let due = ((len + gathered.len) / chunk * chunk).saturating_sub(len);
-        let due = if due == 0 && gathered.bytes() >= MOST_GATHERED { gathered.len } else { due };
+        let due = if due == 0 && gathered.memory(place) >= MOST_GATHERED { gathered.len } else { due };
         if due == 0 {
             array.gathered = Some(gathered);
             return Ok(());
@@ -98,8 +98,10 @@ impl Writer {
 }
 
 impl Gathered {
-    fn bytes(&self) -> usize {
-        self.records.iter().map(|(_, bytes)| bytes.len()).sum()
+    /// Bytes of memory, where a place of the dimension takes `place` of them.
+    fn memory(&self, place: u64) -> u64 {
+        let each = size_of::<(u64, Vec<u8>)>() as u64;
+        self.len.saturating_mul(place).saturating_add(self.records.len() as u64 * each)
     }
 
     /// Adds a record that fills `len` places, in `outer` runs of bytes.
@@ -144,7 +146,7 @@ impl Gathered {
         if let [(_, bytes)] = &mut self.records[..] {
             return std::mem::take(bytes);
         }
-        let mut joined = Vec::with_capacity(self.bytes());
+        let mut joined = Vec::with_capacity(self.records.iter().map(|(_, bytes)| bytes.len()).sum());
         for n in 0..outer {
             for (_, bytes) in &self.records {
                 let run = bytes.len() / outer;
@@ -183,12 +185,20 @@ fn put(staging: Staging<'_>, path: &str, axis: usize, len: u64, bytes: &[u8]) ->
 pub(super) fn array_of<'a>(staged: &'a mut Staged, path: &str) -> Result<&'a mut StagedArray> {
     match staged {
         Staged::Array(array) => Ok(array),
-        Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+        Staged::Ragged(_) => Err(ragged(path)),
     }
 }
 
-/// How many places of a dimension these bytes fill.
-fn places(record: &ArrayRecord, path: &str, axis: usize, bytes: &[u8]) -> Result<u64> {
+/// The error for a ragged array where another one is needed.
+pub(super) fn ragged(path: &str) -> Error {
+    Error::invalid(format!(
+        "'{path}' is a ragged array, which append_strings, append_runs and resize change: delete it and create it anew for \
+         anything else"
+    ))
+}
+
+/// How many places of a dimension these bytes fill, and how many bytes one takes.
+fn places(record: &ArrayRecord, path: &str, axis: usize, bytes: &[u8]) -> Result<(u64, u64)> {
     if axis >= record.shape.len() {
         return Err(Error::invalid(format!(
             "an append along dimension {axis} of the array '{path}', which has {}",
@@ -201,7 +211,7 @@ fn places(record: &ArrayRecord, path: &str, axis: usize, bytes: &[u8]) -> Result
     let place = items.saturating_mul(record.dtype.itemsize() as u64);
     let len = bytes.len() as u64;
     match len.checked_rem(place) {
-        Some(0) => Ok(len / place),
+        Some(0) => Ok((len / place, place)),
         _ => Err(Error::invalid(format!(
             "{len} bytes to append along dimension {axis} of the array '{path}' of shape {:?}, where one place takes \
              {place} bytes",

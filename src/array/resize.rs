@@ -52,7 +52,7 @@ impl Writer {
         }
         self.stage_write(path, |Staging { shared, frames, space, staged }| match staged {
             Staged::Array(array) => Writing::new(shared, frames, space, array, path).resize(shape),
-            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+            Staged::Ragged(_) => Err(super::append::ragged(path)),
         })
     }
 }

@@ -298,7 +298,7 @@ impl Writer {
 fn plain<'a>(staged: &'a mut Staged, path: &str) -> Result<&'a mut StagedArray> {
     match staged {
         Staged::Array(array) => Ok(array),
-        Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+        Staged::Ragged(_) => Err(super::append::ragged(path)),
     }
 }
 

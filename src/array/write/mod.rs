@@ -15,6 +15,7 @@ pub(super) use source::Source;
 
 use self::encode::{Buffers, Encoded};
 use self::place::Placed;
+use super::append::ragged;
 use super::read::{PARALLEL_FROM, Reading, for_each_chunk, locate, parts_within};
 use super::spec::ArraySpec;
 use super::strided::Strided;
@@ -113,7 +114,7 @@ impl Writer {
         let due = selection.len().checked_mul(itemsize as u64);
         if due != Some(bytes.len() as u64) {
             return Err(Error::invalid(format!(
-                "{} bytes for {} items of {itemsize} bytes in the shape {:?}",
+                "{} bytes for the array '{path}', where {} items of {itemsize} bytes in the shape {:?} are selected",
                 bytes.len(),
                 selection.len(),
                 selection.out_shape()
@@ -203,7 +204,7 @@ impl Writer {
         self.stage_write(path, |staging| match staging.staged {
             Staged::Array(array) => Writing::new(staging.shared, staging.frames, staging.space, array, path)
                 .write(selection, source, options),
-            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+            Staged::Ragged(_) => Err(ragged(path)),
         })
     }
 
@@ -237,7 +238,7 @@ impl Writer {
     ) -> Result<Vec<T>> {
         let Staging { shared, frames, staged, .. } = self.stage(path)?;
         let Staged::Array(array) = &*staged else {
-            return Err(Error::invalid(format!("'{path}' is a ragged array")));
+            return Err(ragged(path));
         };
         let StagedArray { record, index, .. } = &**array;
         let (selection, itemsize) = (selection.resolve(&record.shape)?, record.dtype.itemsize());
@@ -251,7 +252,7 @@ impl Writer {
     pub(super) fn array_record(&mut self, path: &str) -> Result<ArrayRecord> {
         match self.stage(path)?.staged {
             Staged::Array(array) => Ok(array.record.clone()),
-            Staged::Ragged(_) => Err(Error::invalid(format!("'{path}' is a ragged array"))),
+            Staged::Ragged(_) => Err(ragged(path)),
         }
     }
 
